@@ -1,0 +1,15 @@
+"""Values and pure decisions: standard library, msgspec and the URL parser only; no I/O, no clock.
+
+- `priority`  the three priorities, their headers and scores
+- `headers`   what every message carries through the whole journey
+- `message`   the envelope: id, key, value, headers, origin
+- `payload`   `CrawlJob`, `RawContentRef`, `ContentRef` and their JSON
+- `stage`     the names of stages and topics and the facts that belong to them
+- `queue`     what goes into and comes out of a stage queue
+- `outcome`   what a handler returns; `decision` what settle does about it
+- `retry`     backoff, and how a retry, a recrawl or a redrive is built from a message
+- `records`   what the SQL tables hold, as the stages see it
+- `rules`     priority rules, host forms and their order
+- `urls`      the identity of a URL
+- `trace`     names of log actions
+"""

@@ -1,0 +1,130 @@
+"""What every message carries from the seed to the score: through Kafka, queues, retries and the DLQ alike."""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from issuetracker_dagster.errors import Malformed
+from issuetracker_dagster.model.priority import Priority, priority_from_headers
+
+RawHeaders = Sequence[tuple[str, bytes]]
+"""Headers as Kafka holds them."""
+
+DEFAULT_TIMEOUT_MS = 30_000
+
+
+class TargetType(StrEnum):
+    """What a URL is expected to be."""
+
+    ARTICLE = "article"
+    CATEGORY = "category"
+    FEED = "feed"
+    SITEMAP = "sitemap"
+
+
+class Headers(msgspec.Struct, frozen=True, kw_only=True):
+    """The typed form of the journey's headers; `other` keeps what this version doesn't know.
+
+    `generation` counts every re-publication of a root (retry, recrawl, redrive), `attempt` the tries of the present
+    stage from 1, `recrawl_count` the fetches that a later stage asked for. Times are Unix milliseconds.
+    """
+
+    root_id: str
+    generation: int = 0
+    priority: Priority = Priority.NORMAL
+    crawler: str = ""
+    target_type: TargetType = TargetType.ARTICLE
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+    trace_id: str = ""
+    first_published_ms: int = 0
+    attempt: int = 1
+    recrawl_count: int = 0
+    other: tuple[tuple[str, bytes], ...] = ()
+
+    @property
+    def identity(self) -> str:
+        """`root_id:generation`, unique for each published message; queue members and retry entries are named by it."""
+        return f"{self.root_id}:{self.generation}"
+
+    def evolve(self, **changes: object) -> "Headers":
+        """A copy with some fields changed."""
+        return msgspec.structs.replace(self, **changes)
+
+    def to_raw(self) -> list[tuple[str, bytes]]:
+        """The Kafka form, known headers first."""
+        known = [
+            ("priority", str(int(self.priority))),
+            ("root_id", self.root_id),
+            ("generation", str(self.generation)),
+            ("crawler", self.crawler),
+            ("target_type", self.target_type.value),
+            ("timeout_ms", str(self.timeout_ms)),
+            ("trace_id", self.trace_id),
+            ("first_published_ms", str(self.first_published_ms)),
+            ("attempt", str(self.attempt)),
+            ("recrawl_count", str(self.recrawl_count)),
+        ]
+        return [(name, value.encode()) for name, value in known] + list(self.other)
+
+
+_KNOWN = frozenset(Headers.__struct_fields__) - {"other"}
+MAX_ROOT_ID = 256
+"""Longest root id in characters that is taken from outside."""
+
+
+def headers_from_raw(raw: Iterable[tuple[str, bytes | None]]) -> Headers:
+    """Typed headers; lenient in everything but the identity.
+
+    A counter that isn't a number falls back to its default. Raises `Malformed` when the root id is missing, too long or
+    not text, since such a message can't be told from another.
+    """
+    values: dict[str, bytes] = {}
+    other: list[tuple[str, bytes]] = []
+    for name, value in raw:
+        if name in _KNOWN:
+            values[name] = value or b""
+        else:
+            other.append((name, value or b""))
+    return Headers(
+        root_id=_root_id(values.get("root_id")),
+        generation=_count(values.get("generation"), 0),
+        priority=priority_from_headers(values.get("priority")),
+        crawler=_text(values.get("crawler")),
+        target_type=_target_type(values.get("target_type")),
+        timeout_ms=_count(values.get("timeout_ms"), DEFAULT_TIMEOUT_MS) or DEFAULT_TIMEOUT_MS,
+        trace_id=_text(values.get("trace_id")),
+        first_published_ms=_count(values.get("first_published_ms"), 0),
+        attempt=_count(values.get("attempt"), 1) or 1,
+        recrawl_count=_count(values.get("recrawl_count"), 0),
+        other=tuple(other),
+    )
+
+
+def _root_id(value: bytes | None) -> str:
+    if not value:
+        raise Malformed("the header root_id is missing")
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        raise Malformed("the header root_id isn't UTF-8") from None
+    if len(text) > MAX_ROOT_ID or not text.isprintable():
+        raise Malformed(f"the header root_id is longer than {MAX_ROOT_ID} characters or not printable")
+    return text
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode("utf-8", "replace")
+
+
+def _count(value: bytes | None, default: int) -> int:
+    text = _text(value)
+    # isdigit() alone would let through digits that int() refuses, such as a superscript two.
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 16 else default
+
+
+def _target_type(value: bytes | None) -> TargetType:
+    try:
+        return TargetType(_text(value))
+    except ValueError:
+        return TargetType.ARTICLE

@@ -1,0 +1,41 @@
+"""What a handler is told and what it returns: payload in, payload out."""
+
+import msgspec
+
+from issuetracker_dagster.model.headers import Headers, TargetType
+from issuetracker_dagster.model.payload import CrawlJob, Payload
+from issuetracker_dagster.model.priority import Priority
+
+
+class HandlerContext(msgspec.Struct, frozen=True):
+    """What a stage may know about the message around its payload."""
+
+    headers: Headers
+
+    @property
+    def root_id(self) -> str:
+        return self.headers.root_id
+
+    @property
+    def priority(self) -> Priority:
+        return self.headers.priority
+
+    @property
+    def target_type(self) -> TargetType:
+        return self.headers.target_type
+
+    @property
+    def is_recrawl(self) -> bool:
+        return self.headers.recrawl_count > 0
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """A handler that didn't raise.
+
+    `forward` travels to the stage's output topic; None ends the journey here (`note` says why: `unchanged`, `links`).
+    `links` are new roots, published through the whole publish path before the message is acknowledged.
+    """
+
+    forward: Payload | None = None
+    links: tuple[CrawlJob, ...] = ()
+    note: str = ""

@@ -1,0 +1,95 @@
+"""What goes into and comes out of a stage queue."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from issuetracker_dagster.model.priority import Priority
+
+
+class QueueEntry(msgspec.Struct, frozen=True):
+    """One message for a queue. `member` is its identity; `source_ms` the Kafka time of its record (Unix ms)."""
+
+    member: str
+    priority: Priority
+    source_ms: int
+    envelope: bytes
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """A claimed entry. `claim_id` proves the holder; `deliveries` counts this one, so a first delivery is 1."""
+
+    member: str
+    claim_id: str
+    priority: Priority
+    arrival_ms: float
+    deliveries: int
+    envelope: bytes
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """The answer to a claim: what is leased now, and which of the acks that rode along were refused as stale."""
+
+    leases: tuple[Lease, ...]
+    refused: tuple[str, ...] = ()
+
+
+class PushResult(msgspec.Struct, frozen=True):
+    """What became of a pushed batch, by count; `refused` members weren't stored (backpressure)."""
+
+    added: int = 0
+    known: int = 0
+    promoted: int = 0
+    evicted: int = 0
+    refused: tuple[str, ...] = ()
+
+
+class OutboxEntry(msgspec.Struct, frozen=True):
+    """An entry on its way to the DLQ: `reason` is `overflow`, `expired` or `max_deliveries`.
+
+    `raw` is the exact stored element, by which it is removed once the DLQ has it.
+    """
+
+    member: str
+    reason: str
+    deliveries: int
+    source_ms: int
+    envelope: bytes
+    raw: bytes
+
+
+class BandDepth(msgspec.Struct, frozen=True):
+    """One priority inside a queue: how many are ready, and how long the oldest of them has waited."""
+
+    ready: int = 0
+    oldest_age_ms: int = 0
+
+
+class QueueDepth(msgspec.Struct, frozen=True):
+    """The state of a queue in numbers; `epoch` is None for a queue that has never been opened (or was wiped)."""
+
+    bands: Mapping[Priority, BandDepth]
+    leased: int = 0
+    delayed: int = 0
+    outbox: int = 0
+    epoch: str | None = None
+
+    @property
+    def ready(self) -> int:
+        return sum(band.ready for band in self.bands.values())
+
+    @property
+    def total(self) -> int:
+        """Everything the queue still owes an answer for, the outbox included."""
+        return self.ready + self.leased + self.delayed + self.outbox
+
+
+class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How a queue behaves at its bounds. Durations in milliseconds; `max_wait_ms` 0 switches the guard off."""
+
+    max_size: int = 100_000
+    entry_ttl_ms: int = 86_400_000
+    backpressure: bool = False
+    max_deliveries: int = 5
+    max_wait_ms: int = 0
+    max_wait_share: float = 0.2

@@ -1,0 +1,12 @@
+"""Protocols between the core and the world. Each has an adapter on the real thing, a fake in `adapters.memory`, and one
+contract suite in `tests/contracts` that both must pass.
+
+- `clock`    time
+- `queue`    `StageQueue`: the leased priority queue of a stage (and of a host in the frontier)
+- `handler`  what a stage is to the flow
+- `topics`   Kafka: producer, intake reader, group reader, lag
+- `retries`  the set of messages that wait for their due time
+- `locks`    locks with fencing epochs, URL locks, heartbeats
+- `hosts`    politeness: permits, breaker, the frontier of jobs whose host isn't due
+- `stores`   SQL, one protocol for each thing that a stage or a flow keeps
+"""

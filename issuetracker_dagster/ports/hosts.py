@@ -1,0 +1,52 @@
+"""Politeness: when a host may be asked, and where jobs wait meanwhile. Shared by all workers."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from issuetracker_dagster.model.queue import Lease, QueueEntry
+from issuetracker_dagster.model.records import FetcherRule
+
+
+class HostGate(Protocol):
+    """Rate, concurrency, blocks and breaker of each host. `host` is an authority (host:port)."""
+
+    def enter(self, host: str, rule: FetcherRule, permit_id: str) -> None:
+        """Take a permit for one request; raises `NotDue` with the earliest time at which asking again makes sense."""
+
+    def leave(self, host: str, permit_id: str) -> None:
+        """Give the concurrency permit back."""
+
+    def block(self, host: str, until_ms: int) -> None:
+        """Nobody may ask this host before `until_ms` (Retry-After, robots unavailable)."""
+
+    def succeeded(self, host: str) -> None:
+        """Close the breaker and forget failures in a row."""
+
+    def failed(self, host: str) -> bool:
+        """Count a failure in a row; True when this one opened the breaker."""
+
+
+class Frontier(Protocol):
+    """Jobs whose host isn't due, a queue a host, ordered like a stage queue."""
+
+    def defer(self, host: str, entry: QueueEntry, due_ms: int) -> None:
+        """Store the job; the host is looked at again at `due_ms` at the latest."""
+
+    def waiting(self, host: str) -> bool:
+        """Whether jobs wait for this host (a newcomer must then line up too)."""
+
+    def take(self, claim_id: str, limit: int, lease_ms: int) -> Sequence[tuple[str, Lease]]:
+        """The best job of each of up to `limit` due hosts, leased, with its host."""
+
+    def ack(self, host: str, lease: Lease) -> None: ...
+
+    def give_back(self, host: str, lease: Lease, due_ms: int) -> None:
+        """The host still wasn't due: back in place, looked at again at `due_ms`."""
+
+    def extend(self, host: str, lease: Lease, lease_ms: int) -> bool: ...
+
+    def reap(self, limit: int = 100) -> int:
+        """Put back jobs of dead workers; returns how many."""
+
+    def size(self) -> int:
+        """Jobs waiting, over all hosts (a counter, not a scan)."""

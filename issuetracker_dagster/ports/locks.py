@@ -1,0 +1,81 @@
+"""Who may do what alone, and who is alive."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+
+class LockHold(msgspec.Struct, frozen=True):
+    """Proof of a held lock: the owner's token, and an epoch that grows with each new holder."""
+
+    name: str
+    token: str
+    epoch: int
+
+
+class Locks(Protocol):
+    """Named locks with a time to live; released and renewed only by their owner."""
+
+    def acquire(self, name: str, ttl_ms: int) -> LockHold | None:
+        """The lock, or None while another holds it."""
+
+    def renew(self, hold: LockHold, ttl_ms: int) -> bool:
+        """Whether the lock was still ours and now lasts `ttl_ms` from now."""
+
+    def release(self, hold: LockHold) -> bool:
+        """Whether the lock was still ours and is free now."""
+
+
+class IngestionLock(Protocol):
+    """Dedupe of URLs at publish: a short pending marker becomes the full one once the publish is confirmed."""
+
+    def begin(self, url: str, parent: str) -> bool:
+        """Take the pending marker (60 s) for `parent`, which may take its own again; False when the URL is known."""
+
+    def confirm(self, url: str, parent: str, ttl_ms: int) -> None:
+        """Turn the pending marker into one that lasts `ttl_ms`."""
+
+    def abandon(self, url: str, parent: str) -> None:
+        """Remove this parent's pending marker, after a failure or a drop."""
+
+
+class ProcessingLock(Protocol):
+    """One worker a URL and stage. Re-entrant for its own root, so that a redelivery isn't shut out."""
+
+    def acquire(self, stage: str, url: str, owner: str, ttl_ms: int) -> bool: ...
+
+    def release(self, stage: str, url: str, owner: str) -> None: ...
+
+
+class Heartbeat(msgspec.Struct, frozen=True):
+    """A sign of life of a shift; `at_ms` is the store's own time."""
+
+    stage: str
+    slot: int
+    run_id: str
+    at_ms: int
+    info: dict[str, str] = {}
+
+
+class Heartbeats(Protocol):
+    """Signs of life by stage and slot. Reading raises `Unavailable`, which must never be taken for silence."""
+
+    def beat(self, stage: str, slot: int, run_id: str, info: dict[str, str]) -> None: ...
+
+    def alive(self, stage: str) -> Sequence[Heartbeat]:
+        """The latest heartbeat of each slot, however old."""
+
+    def clear(self, stage: str, slot: int, run_id: str) -> None:
+        """Take the sign of life away at a clean end, if it is still this run's."""
+
+    def now_ms(self) -> int:
+        """The store's own time, by which `at_ms` is judged."""
+
+
+class Counters(Protocol):
+    """Counters shared by all workers, for metrics and summaries."""
+
+    def add(self, amounts: dict[str, int]) -> None: ...
+
+    def read(self) -> dict[str, int]: ...
