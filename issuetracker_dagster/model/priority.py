@@ -1,6 +1,6 @@
 """Priorities and the scores that order a stage queue by them.
 
-The header form is the one place where a foreign string becomes a priority; the score form is shared with the Lua scripts.
+The header form is the one place where a foreign string becomes a priority; scores are shared with the Lua scripts.
 """
 
 from enum import IntEnum

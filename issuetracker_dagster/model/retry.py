@@ -22,8 +22,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 class RetryEntry(msgspec.Struct, frozen=True):
     """A message waiting in the retry set to be published to `topic` (short name) at `due_ms`.
 
-    `stage` failed it; `source_ms` is the Kafka time of the record that it came from, so that a lost queue can be rebuilt
-    from early enough.
+    `stage` failed it; `source_ms` is the Kafka time of the record that it came from, so that a lost queue can be
+    rebuilt from early enough.
     """
 
     due_ms: int
@@ -49,8 +49,8 @@ def next_attempt(message: Message) -> Message:
 def build_retry_job(message: Message, url: str, failed_stage: Stage, source: str, depth: int = 0) -> Message:
     """A crawl job that fetches the page of `message` again, unconditionally.
 
-    Headers come first: crawler, target type, priority and timeout are the failed message's own, so that a category stays
-    a category. The root stays, the generation and the recrawl count go up, attempts start anew.
+    Headers come first: crawler, target type, priority and timeout are the failed message's own, so that a category
+    stays a category. The root stays, the generation and the recrawl count go up, attempts start anew.
     """
     headers = message.headers
     job = CrawlJob(

@@ -10,7 +10,7 @@ _HOST_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 
 
 class PriorityRule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule. `host` is exact or `*.example.com`; `path` an RE2 expression searched in the decoded path, empty = any."""
+    """`host` is exact or `*.example.com`; `path` an RE2 expression searched in the decoded path, empty = any."""
 
     host: str
     path: str = ""

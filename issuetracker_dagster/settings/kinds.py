@@ -1,0 +1,64 @@
+"""The kinds of values that settings take, and how a person writes them."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+_DURATION_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_SIZE = re.compile(r"(\d+)\s*(B|KB|MB|GB)?", re.IGNORECASE)
+_SIZE_BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+def duration_ms(value: object) -> int:
+    """`500ms`, `30s`, `5m`, `24h`, `7d` or 0 as milliseconds; raises ValueError that says what is accepted."""
+    if isinstance(value, int):
+        return value
+    text = str(value).strip().lower()
+    if text == "0":
+        return 0
+    match = _DURATION.fullmatch(text)
+    if not match:
+        raise ValueError("a duration such as 500ms, 30s, 5m, 24h or 7d")
+    return int(float(match[1]) * _DURATION_MS[match[2]])
+
+
+def size_bytes(value: object) -> int:
+    """`10MB`, `512KB` or plain bytes; raises ValueError that says what is accepted."""
+    if isinstance(value, int):
+        return value
+    match = _SIZE.fullmatch(str(value).strip())
+    if not match:
+        raise ValueError("a size such as 10MB, 512KB or a number of bytes")
+    return int(match[1]) * _SIZE_BYTES[(match[2] or "").upper()]
+
+
+def _toggle(value: object) -> object:
+    return None if isinstance(value, str) and value.strip().lower() in ("", "unset") else value
+
+
+def _queue_key(value: object) -> object:
+    if "{" in str(value) or "}" in str(value) or not str(value).strip():
+        raise ValueError("a Redis key without braces, such as parser:zset:queue")
+    return value
+
+
+def duration(default: str, description: str) -> Any:
+    """A field of type `Duration`, its default in the form that people write."""
+    return Field(default, description=description)
+
+
+def size(default: str, description: str) -> Any:
+    """A field of type `Size`, its default in the form that people write."""
+    return Field(default, description=description)
+
+
+Duration = Annotated[int, BeforeValidator(duration_ms)]
+Size = Annotated[int, BeforeValidator(size_bytes)]
+Toggle = Annotated[bool | None, BeforeValidator(_toggle)]
+"""None: the toggle in the UI decides; True: on by default; False: off whatever the UI says."""
+QueueKey = Annotated[str, BeforeValidator(_queue_key)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]

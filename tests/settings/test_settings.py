@@ -1,0 +1,100 @@
+"""Settings: read once, validated, explained."""
+
+from pathlib import Path
+
+import pytest
+
+from issuetracker_dagster.errors import ConfigError
+from issuetracker_dagster.settings.load import Settings, env_example, variables
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, _, _ in variables():
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_defaults_are_those_of_the_contract() -> None:
+    settings = Settings(env_file=None)
+    assert settings.parser.zset_queue_key == "parser:zset:queue"
+    assert settings.parser.zset_lease == 60_000
+    assert (settings.parser.worker_count, settings.validate.worker_count, settings.enrich.worker_count) == (6, 8, 4)
+    assert settings.kafka.retention == 7 * 86_400_000
+    assert settings.fetch.max_bytes == 10_000_000
+    assert settings.stage_enabled("fetch") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "accepted"),
+    [
+        ("PARSER_ZSET_LEASE", "soon", "a duration such as 500ms, 30s, 5m, 24h or 7d"),
+        ("FETCH_MAX_BYTES", "big", "a size such as 10MB"),
+        ("FETCH_ROBOTS", "maybe", "'obey' or 'ignore'"),
+        ("ENRICH_ZSET_OVERFLOW", "drop", "'evict' or 'backpressure'"),
+        ("PARSER_ZSET_QUEUE_KEY", "{parser}", "without braces"),
+        ("VALIDATE_PRIORITY_QUEUE_ENABLED", "perhaps", "valid boolean"),
+        ("KAFKA_PARTITIONS_HIGH", "0", "greater than or equal to 1"),
+    ],
+)
+def test_a_bad_value_names_the_variable_and_what_is_accepted(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, accepted: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError) as caught:
+        Settings(env_file=None)
+    assert f"{name}='{value}'" in str(caught.value)
+    assert accepted in str(caught.value)
+
+
+def test_every_bad_variable_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RETRY_BASE", "x")
+    monkeypatch.setenv("PARSER_SLOTS", "-1")
+    with pytest.raises(ConfigError) as caught:
+        Settings(env_file=None)
+    assert "RETRY_BASE" in str(caught.value)
+    assert "PARSER_SLOTS" in str(caught.value)
+
+
+def test_all_stages_switched_off_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stage in ("FETCH", "PARSER", "VALIDATE", "ENRICH"):
+        monkeypatch.setenv(f"STAGES_{stage}_ENABLED", "false")
+    with pytest.raises(ConfigError, match="STAGES_FETCH_ENABLED.*all false"):
+        Settings(env_file=None)
+
+
+def test_retention_shorter_than_the_time_to_live_of_an_entry_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_RETENTION", "1h")
+    with pytest.raises(ConfigError, match="KAFKA_RETENTION"):
+        Settings(env_file=None)
+
+
+def test_secrets_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDIS_URL", "redis://:hunter2@localhost:1")
+    monkeypatch.setenv("ENRICH_LLM_API_KEY", "hunter2")
+    settings = Settings(env_file=None)
+    assert "hunter2" not in repr(settings.redis) + repr(settings.language_model)
+    assert settings.redis.url.get_secret_value().startswith("redis://:hunter2")
+
+
+@pytest.mark.parametrize(("text", "value"), [("", None), ("unset", None), ("true", True), ("false", False)])
+def test_a_toggle_has_three_values(monkeypatch: pytest.MonkeyPatch, text: str, value: bool | None) -> None:
+    monkeypatch.setenv("PARSER_PRIORITY_QUEUE_ENABLED", text)
+    assert Settings(env_file=None).parser.priority_queue_enabled is value
+
+
+def test_settings_are_frozen() -> None:
+    settings = Settings(env_file=None)
+    with pytest.raises(AttributeError, match="frozen"):
+        settings.general = settings.general
+
+
+def test_a_dotenv_file_is_read(tmp_path: Path) -> None:
+    dotenv = tmp_path / ".env"
+    dotenv.write_text("PARSER_SLOTS=3\n")
+    assert Settings(env_file=dotenv).parser.slots == 3
+
+
+def test_the_example_file_lists_every_setting() -> None:
+    assert (ROOT / ".env.example").read_text() == env_example()
