@@ -12,7 +12,7 @@ class ConfigError(IssueTrackerError):
 class TransientError(IssueTrackerError):
     """It may work later: the message is retried with a growing delay.
 
-    `retry_at_ms` (Unix milliseconds) is the earliest moment at which another try makes sense, if the far side named one.
+    `retry_at_ms` (Unix milliseconds) is the earliest moment at which to try again, if the far side named one.
     """
 
     def __init__(self, reason: str, *, retry_at_ms: int | None = None) -> None:

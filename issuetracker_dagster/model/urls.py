@@ -33,7 +33,8 @@ def parse_http(url: str, base: str | None = None) -> URL:
 def normalise(url: str, base: str | None = None) -> str:
     """The form under which a URL is known: no fragment, no credentials, no known tracking parameters.
 
-    Every other query parameter stays, in its order, since `?id=1` and `?id=2` are two pages. Idempotent. Raises `BadUrl`.
+    Every other query parameter stays, in its order, since `?id=1` and `?id=2` are two pages. Idempotent.
+    Raises `BadUrl`.
     """
     parsed = parse_http(url, base)
     parsed.hash = ""

@@ -11,7 +11,8 @@ P = TypeVar("P", CrawlJob, RawContentRef, ContentRef, contravariant=True)
 class Handler(Protocol[P]):
     """Handles one payload at a time, from several threads at once.
 
-    Returns an `Outcome` or raises `TransientError`, `PermanentError`, `NotDue` (fetch only) or `NeedsRefetch`. Anything else that it raises is a bug and is treated as one. Repeating a payload must be harmless.
+    Returns an `Outcome` or raises `TransientError`, `PermanentError`, `NotDue` (fetch only) or `NeedsRefetch`.
+    Anything else that it raises is a bug and is treated as one. Repeating a payload must be harmless.
     """
 
     def handle(self, payload: P, context: HandlerContext) -> Outcome: ...

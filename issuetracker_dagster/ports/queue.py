@@ -20,7 +20,7 @@ class StageQueue(Protocol):
         """Make sure that the queue exists and return its epoch, a random word that changes when the data was lost."""
 
     def push(self, entries: Sequence[QueueEntry]) -> PushResult:
-        """Store a batch in its order. A member already held keeps its place, may move to a better band, never to a worse.
+        """Store a batch in its order. A known member keeps its place or moves to a better band, never to a worse.
 
         At `max_size` the oldest entry of the lowest band makes room through the outbox (`overflow`), or, with
         backpressure, nothing of the rest is stored and `refused` names it.

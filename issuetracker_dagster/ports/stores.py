@@ -1,4 +1,4 @@
-"""What is kept in SQL. Each write is idempotent by the identity it names. Raise `Unavailable` when SQL can't be reached."""
+"""What is kept in SQL. Each write is idempotent by the identity it names. All raise `Unavailable` without a database."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -101,7 +101,7 @@ class Issues(Protocol):
     def members(self, issue_id: int) -> Sequence[MemberView]: ...
 
     def assign(self, view: MemberView, issue_id: int | None) -> int:
-        """Make the content a member of that issue (None: of a new one); idempotent by content; returns the issue's id."""
+        """Make the content a member of that issue (None: a new one); idempotent by content; returns the issue's id."""
 
     def update_issue(self, issue: Issue) -> None: ...
 

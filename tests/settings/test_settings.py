@@ -60,7 +60,7 @@ def test_every_bad_variable_is_named_at_once(monkeypatch: pytest.MonkeyPatch) ->
 def test_all_stages_switched_off_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for stage in ("FETCH", "PARSER", "VALIDATE", "ENRICH"):
         monkeypatch.setenv(f"STAGES_{stage}_ENABLED", "false")
-    with pytest.raises(ConfigError, match="STAGES_FETCH_ENABLED.*all false"):
+    with pytest.raises(ConfigError, match=r"STAGES_FETCH_ENABLED.*all false"):
         Settings(env_file=None)
 
 
