@@ -1,6 +1,6 @@
-"""What is kept in SQL. Each write is idempotent by the identity it names. All raise `Unavailable` without a database."""
+"""What is kept in SQL. Each write is idempotent by the identity it names. Without a database all raise Unavailable."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -37,25 +37,38 @@ class RawContents(Protocol):
     def get(self, raw_id: int) -> RawContent | None:
         """The page with its body."""
 
+    def history(self, raw_id: int) -> Sequence[tuple[str, int]]:
+        """(body hash, fetched ms) of every save, oldest first; the same pair once."""
+
+    def purge(self, before_ms: int, keep: Collection[int] = ()) -> int:
+        """Delete pages last fetched before then, but not `keep` nor those a dead letter names; returns how many."""
+
 
 class Contents(Protocol):
     """Parsed contents with bodies, verdicts and duplicates."""
 
     def save(self, content: Content) -> int:
-        """Insert or replace by normalised URL; returns the content's id, which stays for ever."""
+        """Insert or replace by normalised URL; returns the content's id, which stays for ever.
+
+        The same text and fields again change neither status nor verdict nor a cleared date, so that a redelivered
+        parse can't undo what later stages found; changed ones start over with the status given.
+        """
 
     def get(self, content_id: int) -> Content | None: ...
 
-    def record_verdict(self, content_id: int, verdict: Verdict) -> None: ...
+    def record_verdict(self, content_id: int, verdict: Verdict) -> None:
+        """Keep the verdict; status becomes `validated` (or stays `enriched`) or `rejected`."""
+
+    def verdict(self, content_id: int) -> Verdict | None: ...
 
     def clear_date(self, content_id: int, note: str) -> None:
         """The date was an error of extraction."""
 
     def first_with_hash(self, text_hash: str, before_id: int) -> int | None:
-        """The earliest other content with the same normalised text; also remembers `text_hash` for `before_id`."""
+        """The first content before this one with the same normalised text; remembers `text_hash` for `before_id`."""
 
     def near_candidates(self, content_id: int, bands: Sequence[str]) -> Sequence[tuple[int, bytes]]:
-        """(id, MinHash signature) of contents that share an LSH band key."""
+        """(id, MinHash signature) of other contents that share an LSH band key, in order of id."""
 
     def save_signature(self, content_id: int, bands: Sequence[str], signature: bytes) -> None: ...
 
@@ -64,7 +77,7 @@ class ParserRules(Protocol):
     """Rules by which pages are read and links are judged."""
 
     def for_host(self, host: str, target_type: TargetType) -> Sequence[ParserRule]:
-        """Enabled rules of that host (exact or wildcard) and type."""
+        """Enabled rules of that host and type: exact host first, then longer path, then newer version."""
 
     def priority_rules(self, limit: int) -> Sequence[PriorityRule]:
         """(host, path, priority) of all enabled rules, newest version of each, in saved order."""
@@ -74,7 +87,42 @@ class ParserRules(Protocol):
     def add_to_blacklist(self, entry: BlacklistEntry) -> None:
         """Add unless the same host and path is there."""
 
-    def fetcher_rule(self, host: str) -> FetcherRule | None: ...
+    def save(self, rule: ParserRule) -> ParserRule:
+        """Store the rule as the next version of its (host, path, type); returns it as stored.
+
+        A successor inherits the `crawl_priority` of the version before it; the same selectors and options again make no
+        new version. Raises `PermanentError` (`invalid_rule`) for a priority outside 1..3 or a host that is none.
+        """
+
+    def set_priority(self, rule_id: int, crawl_priority: int) -> None:
+        """Change the priority of every version of that rule; raises `PermanentError` as `save` does."""
+
+    def fetcher_rule(self, host: str) -> FetcherRule | None:
+        """The rule of the exact host, else of the longest wildcard above it."""
+
+    def save_fetcher_rule(self, rule: FetcherRule) -> None:
+        """Insert or replace by `host_pattern`."""
+
+
+class RuleSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole set of priority rules as publishers use it; `fingerprint` tells equal sets, `version` grows by one."""
+
+    version: int
+    fingerprint: str
+    rules: tuple[PriorityRule, ...]
+    created_ms: int = 0
+
+
+class RuleSnapshots(Protocol):
+    """Versions of the priority rules, each whole."""
+
+    def latest_version(self) -> int:
+        """Cheap; 0 when there is none."""
+
+    def latest(self) -> RuleSnapshot | None: ...
+
+    def save(self, fingerprint: str, rules: Sequence[PriorityRule], created_ms: int) -> int:
+        """Store as the next version unless the latest has this fingerprint; returns the latest version."""
 
 
 class MemberView(msgspec.Struct, frozen=True):
@@ -96,21 +144,31 @@ class Issues(Protocol):
     """Issues, their members and what enrich found."""
 
     def open_members(self, language: str, since_ms: int, limit: int) -> Sequence[MemberView]:
-        """Members of issues that aren't closed and were seen since, newest first."""
+        """Members of issues that aren't closed and were seen since, newest first by `seen_ms`."""
 
     def members(self, issue_id: int) -> Sequence[MemberView]: ...
 
     def assign(self, view: MemberView, issue_id: int | None) -> int:
-        """Make the content a member of that issue (None: a new one); idempotent by content; returns the issue's id."""
+        """Make the content a member of that issue (None: of a new one); returns the issue's id.
+
+        Idempotent by content: one that is a member already stays in its issue, and its view is refreshed.
+        """
+
+    def get(self, issue_id: int) -> Issue | None: ...
 
     def update_issue(self, issue: Issue) -> None: ...
 
-    def save_enrichment(self, enrichment: Enrichment) -> None: ...
+    def save_enrichment(self, enrichment: Enrichment) -> None:
+        """Insert or replace by content; the content's status becomes `enriched` unless it was rejected."""
 
     def enrichment(self, content_id: int) -> Enrichment | None: ...
 
     def lock_candidates(self, language: str) -> "ClusterLock":
-        """Context manager: only one worker at a time looks for an issue and opens one."""
+        """Context manager: only one worker at a time looks for an issue and opens one.
+
+        Writes inside commit one by one and are seen by whoever enters next. Not re-entrant. Raises `Unavailable` when
+        the lock isn't had within 30 s.
+        """
 
 
 class ClusterLock(Protocol):
@@ -136,6 +194,68 @@ class Seeds(Protocol):
 class DeadLetterIndex(Protocol):
     """A searchable index of the DLQ."""
 
-    def record(self, message: Message, stage: Stage, reason: str, error: str, at_ms: int) -> None: ...
+    def record(self, message: Message, stage: Stage, reason: str, error: str, at_ms: int) -> None:
+        """Note a dead letter; once by message identity and stage."""
 
     def count(self) -> int: ...
+
+    def forget(self, identities: Collection[str]) -> int:
+        """Take out letters that were redriven, by message identity; returns how many."""
+
+    def purge(self, before_ms: int) -> int:
+        """Take out letters older than that; returns how many."""
+
+
+class DeadLetterView(msgspec.Struct, frozen=True, kw_only=True):
+    """A dead letter as people look for it. `url` is empty when the payload names none."""
+
+    identity: str
+    stage: str
+    reason: str
+    error: str
+    priority: int
+    url: str
+    at_ms: int
+
+
+class ContentView(msgspec.Struct, frozen=True, kw_only=True):
+    """A content with what became of it. `code` is empty unless rejected, `issue_id` 0 while in no issue."""
+
+    content_id: int
+    url: str
+    host: str
+    title: str
+    language: str
+    status: str
+    code: str = ""
+    quality: float = 0.0
+    published_ms: int = 0
+    fetched_ms: int = 0
+    issue_id: int = 0
+    trust: float = 0.0
+    factors: dict[str, float] = {}
+    rationale: str = ""
+
+
+class IssueView(msgspec.Struct, frozen=True, kw_only=True):
+    """An issue with the hosts that report it and the contents in it, oldest first."""
+
+    issue: Issue
+    hosts: tuple[str, ...]
+    content_ids: tuple[int, ...]
+
+
+class Reports(Protocol):
+    """The read side, for the CLI, checks and analysts."""
+
+    def counts(self) -> Mapping[str, int]:
+        """Rows by thing (`contents`, `issues`, ...) and by status (`contents.rejected`, `issues.active`, ...)."""
+
+    def contents(self, limit: int) -> Sequence[ContentView]:
+        """The latest contents, newest first."""
+
+    def issues(self, limit: int) -> Sequence[IssueView]:
+        """Issues that have members, latest seen first."""
+
+    def dead_letters(self, limit: int) -> Sequence[DeadLetterView]:
+        """The latest dead letters, newest first."""
