@@ -13,6 +13,7 @@ from issuetracker_dagster.model.records import (
     Enrichment,
     FetcherRule,
     Issue,
+    IssueState,
     ParserRule,
     RawContent,
     Seed,
@@ -71,6 +72,12 @@ class Contents(Protocol):
         """(id, MinHash signature) of other contents that share an LSH band key, in order of id."""
 
     def save_signature(self, content_id: int, bands: Sequence[str], signature: bytes) -> None: ...
+
+    def link_copy(self, content_id: int, *, duplicate_of: int = 0, near_duplicate_of: int = 0) -> None:
+        """Point a content that has a verdict already at a first copy judged after it; 0 leaves that link alone.
+
+        A link only ever moves to a lower id, so that the order in which copies are judged doesn't matter.
+        """
 
 
 class ParserRules(Protocol):
@@ -143,10 +150,27 @@ class MemberView(msgspec.Struct, frozen=True):
 class Issues(Protocol):
     """Issues, their members and what enrich found."""
 
-    def open_members(self, language: str, since_ms: int, limit: int) -> Sequence[MemberView]:
-        """Members of issues that aren't closed and were seen since, newest first by `seen_ms`."""
+    def open_members(
+        self, language: str, since_ms: int, limit: int, *, with_bodies: bool = True
+    ) -> Sequence[MemberView]:
+        """Members of issues that aren't closed and were seen since, newest first by `seen_ms`.
 
-    def members(self, issue_id: int) -> Sequence[MemberView]: ...
+        Without bodies `body` is empty and nothing of it is read: thousands of members then cost little.
+        """
+
+    def members(self, issue_id: int, *, with_bodies: bool = True) -> Sequence[MemberView]: ...
+
+    def views(self, content_ids: Collection[int]) -> Sequence[MemberView]:
+        """The members among these contents, with bodies, in order of id."""
+
+    def merge(self, into: int, absorbed: int) -> None:
+        """Move every member of `absorbed` into the other issue and delete it; nothing when it is gone already.
+
+        Their enrichments name the new issue from then on.
+        """
+
+    def quiet(self, states: Collection[IssueState], seen_before_ms: int, limit: int) -> Sequence[Issue]:
+        """Issues in one of these states that nothing joined since then, longest silent first."""
 
     def assign(self, view: MemberView, issue_id: int | None) -> int:
         """Make the content a member of that issue (None: of a new one); returns the issue's id.
