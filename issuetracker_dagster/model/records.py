@@ -1,5 +1,6 @@
 """What the database holds, as the stages see it. Times are Unix milliseconds unless a name says otherwise."""
 
+import hashlib
 from enum import StrEnum
 
 import msgspec
@@ -8,7 +9,11 @@ from issuetracker_dagster.model.headers import TargetType
 
 
 class RawContent(msgspec.Struct, frozen=True, kw_only=True):
-    """A fetched page. `body` is decoded of transfer and content encodings, not of its charset."""
+    """A fetched page. `body` is decoded of transfer and content encodings, not of its charset.
+
+    `stored_by` is the identity (`root_id:generation`) of the message that last replaced the body: the same root finding its
+    own bytes again is a redelivery that still has to be passed on, not an unchanged page.
+    """
 
     raw_id: int = 0
     url: str
@@ -21,6 +26,7 @@ class RawContent(msgspec.Struct, frozen=True, kw_only=True):
     body_sha256: str = ""
     fetched_ms: int = 0
     target_type: TargetType = TargetType.ARTICLE
+    stored_by: str = ""
 
 
 class SelectorSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +134,14 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     replacement_share: float = 0.0
     status: ContentStatus = ContentStatus.PARSED
     date_required: bool = False
+
+
+def content_digest(content: Content) -> str:
+    """SHA-256 of what a parse found, apart from when and from which copy: tells a parse repeated from a page changed."""
+    found = msgspec.structs.replace(
+        content, content_id=0, raw_id=0, root_id="", fetched_ms=0, status=ContentStatus.PARSED
+    )
+    return hashlib.sha256(msgspec.msgpack.encode(found, order="sorted")).hexdigest()
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
