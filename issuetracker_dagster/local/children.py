@@ -1,0 +1,124 @@
+"""The one place that starts, watches and ends processes; it ends only what it can prove to be the same."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from issuetracker_dagster.errors import IssueTrackerError
+
+_POLL_S = 0.05
+# Popen objects of children that this interpreter started: they must be waited for, or they stay as zombies.
+_started_here: dict[int, subprocess.Popen[bytes]] = {}
+
+
+class StartFailed(IssueTrackerError):
+    """A service didn't become ready; the text has the end of its log."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A process that can't be mistaken for a later one with the same pid. `created_s` is its start in Unix seconds."""
+
+    pid: int
+    created_s: float
+
+    @classmethod
+    def of(cls, pid: int) -> "Identity":
+        """The identity of a running process; psutil.NoSuchProcess when there is none."""
+        return cls(pid, psutil.Process(pid).create_time())
+
+
+def spawn(
+    argv: Sequence[str], *, log: Path, cwd: Path, env: Mapping[str, str] | None = None, user: str | None = None
+) -> Identity:
+    """Start a program as leader of its own session (a Ctrl-C in the terminal doesn't reach it), logging to a file."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as out:
+        child = subprocess.Popen(  # noqa: S603 - argv comes from this package, never through a shell
+            list(argv),
+            cwd=cwd,
+            env=None if env is None else dict(env),
+            user=user,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _started_here[child.pid] = child
+    try:
+        return Identity.of(child.pid)
+    except psutil.NoSuchProcess:
+        return Identity(child.pid, 0.0)
+
+
+def is_alive(identity: Identity) -> bool:
+    """Whether exactly this process still runs; a zombie or a stranger with its pid doesn't count."""
+    child = _started_here.get(identity.pid)
+    if child is not None and child.poll() is not None:
+        del _started_here[identity.pid]
+        return False
+    try:
+        found = psutil.Process(identity.pid)
+        return abs(found.create_time() - identity.created_s) < 1.0 and found.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_ready(identity: Identity, ready: Callable[[], bool], *, name: str, log: Path, timeout_s: float) -> None:
+    """Return when `ready()` is true. Raises StartFailed, with the end of the log, when it ends or time is up."""
+    deadline = time.monotonic() + timeout_s
+    while not ready():
+        if not is_alive(identity):
+            raise StartFailed(f"{name} ended while starting. The end of {log}:\n{tail(log)}")
+        if time.monotonic() > deadline:
+            raise StartFailed(f"{name} wasn't ready after {timeout_s:.0f} s. The end of {log}:\n{tail(log)}")
+        time.sleep(_POLL_S)
+
+
+def stop(identity: Identity, *, grace_s: float = 15.0, first: signal.Signals = signal.SIGTERM) -> bool:
+    """End this process and its group: `first`, then SIGKILL after `grace_s`. True when it left by itself in time.
+
+    A process that isn't the one that was started is left alone.
+    """
+    if not is_alive(identity):
+        return True
+    _signal_group(identity.pid, first)
+    if gone_within(identity, grace_s):
+        return True
+    _signal_group(identity.pid, signal.SIGKILL)
+    gone_within(identity, 5.0)
+    return False
+
+
+def gone_within(identity: Identity, timeout_s: float) -> bool:
+    """Wait for the end of this process, at most `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
+    while is_alive(identity):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def tail(log: Path, lines: int = 15) -> str:
+    """The last lines of a log file; empty when it can't be read."""
+    try:
+        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+    except OSError:
+        return ""
+
+
+def _signal_group(pid: int, number: signal.Signals) -> None:
+    # spawn() made the process the leader of its group, so the group's id is the pid as long as the leader lives.
+    with contextlib.suppress(ProcessLookupError):
+        if os.getpgid(pid) == pid:
+            os.killpg(pid, number)
+        else:
+            os.kill(pid, number)
