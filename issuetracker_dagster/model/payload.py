@@ -71,3 +71,19 @@ def decode_payload(kind: type[P], value: bytes) -> P:
     if payload.v != VERSION:
         raise Malformed(f"{kind.__name__} of version {payload.v}, this code reads version {VERSION}")
     return payload
+
+
+class PayloadFacts(msgspec.Struct, frozen=True):
+    """What can be said about any payload, even one of a version that this code doesn't know."""
+
+    url: str = ""
+    raw_id: int = 0
+    content_id: int = 0
+
+
+def payload_facts(value: bytes) -> PayloadFacts:
+    """URL and ids inside the JSON, empty where there are none; never raises, since dead letters hold any bytes."""
+    try:
+        return msgspec.json.decode(value, type=PayloadFacts)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return PayloadFacts()

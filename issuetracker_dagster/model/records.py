@@ -5,14 +5,16 @@ from enum import StrEnum
 
 import msgspec
 
+from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.headers import TargetType
+from issuetracker_dagster.model.rules import check_host
 
 
 class RawContent(msgspec.Struct, frozen=True, kw_only=True):
     """A fetched page. `body` is decoded of transfer and content encodings, not of its charset.
 
-    `stored_by` is the identity (`root_id:generation`) of the message that last replaced the body: the same root finding its
-    own bytes again is a redelivery that still has to be passed on, not an unchanged page.
+    `stored_by` is the identity (`root_id:generation`) of the message that last replaced the body: the same root finding
+    its own bytes again is a redelivery that still has to be passed on, not an unchanged page.
     """
 
     raw_id: int = 0
@@ -49,6 +51,17 @@ class ParserRule(msgspec.Struct, frozen=True, kw_only=True):
     selectors: dict[str, SelectorSpec] = {}
     options: dict[str, str] = {}
     crawl_priority: int = 2
+
+
+def check_rule(rule: ParserRule) -> None:
+    """Raise `PermanentError` (`invalid_rule`) with the reason when the rule may not be stored."""
+    if rule.crawl_priority not in (1, 2, 3):
+        reason = f"crawl_priority {rule.crawl_priority} is none of 1 (high), 2 (normal), 3 (low)"
+        raise PermanentError(reason, code="invalid_rule")
+    try:
+        check_host(rule.host_pattern)
+    except ValueError as error:
+        raise PermanentError(str(error), code="invalid_rule") from None
 
 
 class BlacklistMode(StrEnum):
@@ -137,7 +150,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def content_digest(content: Content) -> str:
-    """SHA-256 of what a parse found, apart from when and from which copy: tells a parse repeated from a page changed."""
+    """SHA-256 of what a parse found, apart from when and from which copy: tells a repeated parse from a new page."""
     found = msgspec.structs.replace(
         content, content_id=0, raw_id=0, root_id="", fetched_ms=0, status=ContentStatus.PARSED
     )

@@ -36,6 +36,12 @@ def check_host(host: str) -> str:
     return host
 
 
+def host_forms(host: str) -> tuple[str, ...]:
+    """Every host pattern that matches `host`, the most specific first: itself, then `*.` and each domain above it."""
+    labels = host.lower().rstrip(".").split(".")
+    return (".".join(labels), *("*." + ".".join(labels[start:]) for start in range(1, len(labels))))
+
+
 def ordered(rules: tuple[PriorityRule, ...]) -> tuple[PriorityRule, ...]:
     """Rules in the order they are asked: exact hosts first, longer path patterns first, then as saved."""
     return tuple(sorted(rules, key=lambda rule: (rule.is_wildcard, -len(rule.path))))

@@ -57,6 +57,14 @@ def _is_tracking(name: str) -> bool:
     return lowered in _TRACKING_NAMES or lowered.startswith(_TRACKING_PREFIXES)
 
 
+def identity_of(url: str) -> str:
+    """The normalised form, or the text itself when it can't be normalised: rows are known by it, nothing is judged."""
+    try:
+        return normalise(url)
+    except BadUrl:
+        return url
+
+
 def host_of(url: str) -> str:
     """The host in lower case without port; empty for what isn't an http URL (used as a Kafka key, never to judge)."""
     try:

@@ -1,0 +1,141 @@
+"""Fetched pages and parsed contents in memory."""
+
+import itertools
+import threading
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from issuetracker_dagster.model.records import Content, ContentStatus, RawContent, Verdict, content_digest
+from issuetracker_dagster.model.urls import identity_of
+
+
+class MemoryRawContents:
+    """The port `RawContents`. `kept_for_dead_letters` holds the ids that dead letters name."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._rows: dict[int, RawContent] = {}
+        self._ids: dict[str, int] = {}
+        self._next_id = itertools.count(1)
+        self._history: dict[int, list[tuple[str, int]]] = {}
+        self.kept_for_dead_letters: set[int] = set()
+
+    def latest(self, requested_url: str) -> RawContent | None:
+        raw_id = self._ids.get(requested_url)
+        row = None if raw_id is None else self._rows.get(raw_id)
+        return None if row is None else msgspec.structs.replace(row, body=b"")
+
+    def save(self, raw: RawContent) -> int:
+        with self._lock:
+            raw_id = self._ids.get(raw.requested_url) or next(self._next_id)
+            self._ids[raw.requested_url] = raw_id
+            self._rows[raw_id] = msgspec.structs.replace(raw, raw_id=raw_id)
+            history = self._history.setdefault(raw_id, [])
+            if (raw.body_sha256, raw.fetched_ms) not in history:
+                history.append((raw.body_sha256, raw.fetched_ms))
+            return raw_id
+
+    def touch(self, raw_id: int, fetched_ms: int, etag: str, last_modified: str) -> None:
+        with self._lock:
+            if raw_id in self._rows:
+                self._rows[raw_id] = msgspec.structs.replace(
+                    self._rows[raw_id], fetched_ms=fetched_ms, etag=etag, last_modified=last_modified
+                )
+
+    def get(self, raw_id: int) -> RawContent | None:
+        return self._rows.get(raw_id)
+
+    def count(self) -> int:
+        """How many pages there are."""
+        return len(self._rows)
+
+    def history(self, raw_id: int) -> Sequence[tuple[str, int]]:
+        return sorted(self._history.get(raw_id, []), key=lambda entry: entry[1])
+
+    def purge(self, before_ms: int, keep: Collection[int] = ()) -> int:
+        with self._lock:
+            kept = self.kept_for_dead_letters.union(keep)
+            old = [raw_id for raw_id, row in self._rows.items() if row.fetched_ms < before_ms and raw_id not in kept]
+            for raw_id in old:
+                del self._ids[self._rows.pop(raw_id).requested_url]
+                del self._history[raw_id]
+            return len(old)
+
+
+class MemoryContents:
+    """The port `Contents`."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.rows: dict[int, Content] = {}
+        self.verdicts: dict[int, Verdict] = {}
+        self._ids: dict[str, int] = {}
+        self._digests: dict[int, str] = {}
+        self._hashes: dict[int, str] = {}
+        self._signatures: dict[int, tuple[frozenset[str], bytes]] = {}
+
+    def save(self, content: Content) -> int:
+        with self.lock:
+            content_id = self._ids.setdefault(identity_of(content.url), len(self._ids) + 1)
+            digest = content_digest(content)
+            if self._digests.get(content_id) == digest:
+                self.rows[content_id] = msgspec.structs.replace(
+                    self.rows[content_id], raw_id=content.raw_id, root_id=content.root_id, fetched_ms=content.fetched_ms
+                )
+                return content_id
+            self.rows[content_id] = msgspec.structs.replace(content, content_id=content_id)
+            self._digests[content_id] = digest
+            for found in (self.verdicts, self._hashes, self._signatures):
+                found.pop(content_id, None)
+            return content_id
+
+    def get(self, content_id: int) -> Content | None:
+        return self.rows.get(content_id)
+
+    def record_verdict(self, content_id: int, verdict: Verdict) -> None:
+        with self.lock:
+            row = self.rows.get(content_id)
+            if row is None:
+                return
+            self.verdicts[content_id] = verdict
+            if not verdict.accepted:
+                self.set_status(content_id, ContentStatus.REJECTED)
+            elif row.status is not ContentStatus.ENRICHED:
+                self.set_status(content_id, ContentStatus.VALIDATED)
+
+    def set_status(self, content_id: int, status: ContentStatus) -> None:
+        """Not part of the port: how `MemoryIssues` marks a content as enriched."""
+        with self.lock:
+            if content_id in self.rows:
+                self.rows[content_id] = msgspec.structs.replace(self.rows[content_id], status=status)
+
+    def verdict(self, content_id: int) -> Verdict | None:
+        return self.verdicts.get(content_id)
+
+    def clear_date(self, content_id: int, note: str) -> None:
+        with self.lock:
+            row = self.rows.get(content_id)
+            if row is not None:
+                sources = {**row.field_sources, "published_ms": f"cleared: {note}"}
+                self.rows[content_id] = msgspec.structs.replace(row, published_ms=0, field_sources=sources)
+
+    def first_with_hash(self, text_hash: str, before_id: int) -> int | None:
+        with self.lock:
+            if before_id in self.rows:
+                self._hashes[before_id] = text_hash
+            same = (other for other, known in self._hashes.items() if known == text_hash and other < before_id)
+            return min(same, default=None)
+
+    def near_candidates(self, content_id: int, bands: Sequence[str]) -> Sequence[tuple[int, bytes]]:
+        with self.lock:
+            return [
+                (other, signature)
+                for other, (keys, signature) in sorted(self._signatures.items())
+                if other != content_id and not keys.isdisjoint(bands)
+            ]
+
+    def save_signature(self, content_id: int, bands: Sequence[str], signature: bytes) -> None:
+        with self.lock:
+            if content_id in self.rows:
+                self._signatures[content_id] = (frozenset(bands), signature)

@@ -1,0 +1,103 @@
+"""Issues, their members and enrichments in memory."""
+
+import threading
+from collections.abc import Sequence
+
+import msgspec
+
+from issuetracker_dagster.adapters.memory.store_contents import MemoryContents
+from issuetracker_dagster.errors import PermanentError, Unavailable
+from issuetracker_dagster.model.records import ContentStatus, Enrichment, Issue, IssueState
+from issuetracker_dagster.ports.stores import ClusterLock, MemberView
+
+LOCK_TIMEOUT_S = 30.0
+
+
+class MemoryIssues:
+    """The port `Issues`. With `contents`, saving an enrichment also marks the content there."""
+
+    def __init__(self, contents: MemoryContents | None = None) -> None:
+        self._contents = contents
+        self._lock = threading.RLock()
+        self._candidate_locks: dict[str, threading.Lock] = {}
+        self.rows: dict[int, Issue] = {}
+        self.views: dict[int, MemberView] = {}
+        self.enrichments: dict[int, Enrichment] = {}
+
+    def open_members(self, language: str, since_ms: int, limit: int) -> Sequence[MemberView]:
+        with self._lock:
+            recent = (issue for issue in self.rows.values() if issue.last_seen_ms >= since_ms)
+            open_issues = {
+                issue.issue_id
+                for issue in recent
+                if issue.language == language and issue.state is not IssueState.CLOSED
+            }
+            found = [view for view in self.views.values() if view.issue_id in open_issues]
+        return sorted(found, key=lambda view: (-view.seen_ms, -view.content_id))[:limit]
+
+    def members(self, issue_id: int) -> Sequence[MemberView]:
+        with self._lock:
+            found = [view for view in self.views.values() if view.issue_id == issue_id]
+        return sorted(found, key=lambda view: (view.seen_ms, view.content_id))
+
+    def assign(self, view: MemberView, issue_id: int | None) -> int:
+        with self._lock:
+            known = self.views.get(view.content_id)
+            target = known.issue_id if known is not None else issue_id
+            if target is None:
+                target = len(self.rows) + 1
+                self.rows[target] = Issue(
+                    issue_id=target,
+                    title=view.title,
+                    language=view.language,
+                    first_seen_ms=view.seen_ms,
+                    last_seen_ms=view.seen_ms,
+                    source_count=1,
+                )
+            elif target not in self.rows:
+                raise PermanentError(f"there is no issue {target}", code="unknown_issue")
+            self.views[view.content_id] = msgspec.structs.replace(view, issue_id=target)
+            issue = self.rows[target]
+            self.rows[target] = msgspec.structs.replace(
+                issue,
+                first_seen_ms=min(issue.first_seen_ms, view.seen_ms),
+                last_seen_ms=max(issue.last_seen_ms, view.seen_ms),
+                content_count=len(self.members(target)),
+            )
+            return target
+
+    def get(self, issue_id: int) -> Issue | None:
+        return self.rows.get(issue_id)
+
+    def update_issue(self, issue: Issue) -> None:
+        with self._lock:
+            if issue.issue_id in self.rows:
+                self.rows[issue.issue_id] = issue
+
+    def save_enrichment(self, enrichment: Enrichment) -> None:
+        with self._lock:
+            self.enrichments[enrichment.content_id] = enrichment
+        content = None if self._contents is None else self._contents.get(enrichment.content_id)
+        if self._contents is not None and content is not None and content.status is not ContentStatus.REJECTED:
+            self._contents.set_status(enrichment.content_id, ContentStatus.ENRICHED)
+
+    def enrichment(self, content_id: int) -> Enrichment | None:
+        return self.enrichments.get(content_id)
+
+    def lock_candidates(self, language: str) -> ClusterLock:
+        with self._lock:
+            lock = self._candidate_locks.setdefault(language, threading.Lock())
+        return _CandidateLock(lock, language)
+
+
+class _CandidateLock:
+    def __init__(self, lock: threading.Lock, language: str) -> None:
+        self._lock = lock
+        self._language = language
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(timeout=LOCK_TIMEOUT_S):
+            raise Unavailable(f"another worker has clustered {self._language!r} for more than {LOCK_TIMEOUT_S:.0f} s")
+
+    def __exit__(self, *exc: object) -> None:
+        self._lock.release()

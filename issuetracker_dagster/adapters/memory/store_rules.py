@@ -1,0 +1,155 @@
+"""Rules, their snapshots and seeds in memory."""
+
+import threading
+from collections.abc import Sequence
+
+import msgspec
+
+from issuetracker_dagster.errors import PermanentError
+from issuetracker_dagster.model.headers import TargetType
+from issuetracker_dagster.model.priority import Priority
+from issuetracker_dagster.model.records import BlacklistEntry, FetcherRule, ParserRule, Seed, check_rule
+from issuetracker_dagster.model.rules import PriorityRule, host_forms
+from issuetracker_dagster.ports.stores import RuleSnapshot
+
+_RuleKey = tuple[str, str, TargetType]
+
+
+def _key(rule: ParserRule) -> _RuleKey:
+    return rule.host_pattern, rule.path_pattern, rule.target_type
+
+
+class MemoryParserRules:
+    """The port `ParserRules`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._rules: list[ParserRule] = []
+        self._blacklist: dict[tuple[str, str], BlacklistEntry] = {}
+        self._fetcher_rules: dict[str, FetcherRule] = {}
+
+    def for_host(self, host: str, target_type: TargetType) -> Sequence[ParserRule]:
+        forms = host_forms(host)
+        found = [
+            rule
+            for rule in self._rules
+            if rule.enabled and rule.target_type is target_type and rule.host_pattern in forms
+        ]
+        return sorted(found, key=lambda r: (forms.index(r.host_pattern), -len(r.path_pattern), -r.version, r.rule_id))
+
+    def priority_rules(self, limit: int) -> Sequence[PriorityRule]:
+        newest: dict[_RuleKey, ParserRule] = {}
+        for rule in self._rules:
+            if rule.enabled and rule.version >= newest.get(_key(rule), rule).version:
+                newest[_key(rule)] = rule
+        saved_order = list(dict.fromkeys(_key(rule) for rule in self._rules))
+        return [
+            PriorityRule(
+                host=rule.host_pattern,
+                path=rule.path_pattern,
+                priority=Priority(rule.crawl_priority),
+                rule_id=rule.rule_id,
+            )
+            for rule in sorted(newest.values(), key=lambda rule: saved_order.index(_key(rule)))[:limit]
+        ]
+
+    def save(self, rule: ParserRule) -> ParserRule:
+        check_rule(rule)
+        with self._lock:
+            before = [known for known in self._rules if _key(known) == _key(rule)]
+            latest = max(before, key=lambda known: known.version, default=None)
+            if latest is not None and _reads_alike(latest, rule):
+                return latest
+            stored = msgspec.structs.replace(
+                rule,
+                rule_id=len(self._rules) + 1,
+                version=1 if latest is None else latest.version + 1,
+                crawl_priority=rule.crawl_priority if latest is None else latest.crawl_priority,
+            )
+            self._rules.append(stored)
+            return stored
+
+    def set_priority(self, rule_id: int, crawl_priority: int) -> None:
+        with self._lock:
+            target = next((rule for rule in self._rules if rule.rule_id == rule_id), None)
+            if target is None:
+                raise PermanentError(f"there is no parser rule {rule_id}", code="invalid_rule")
+            check_rule(msgspec.structs.replace(target, crawl_priority=crawl_priority))
+            self._rules = [
+                msgspec.structs.replace(rule, crawl_priority=crawl_priority) if _key(rule) == _key(target) else rule
+                for rule in self._rules
+            ]
+
+    def blacklist(self) -> Sequence[BlacklistEntry]:
+        return list(self._blacklist.values())
+
+    def add_to_blacklist(self, entry: BlacklistEntry) -> None:
+        with self._lock:
+            self._blacklist.setdefault((entry.host_pattern, entry.path_pattern), entry)
+
+    def fetcher_rule(self, host: str) -> FetcherRule | None:
+        return next((self._fetcher_rules[form] for form in host_forms(host) if form in self._fetcher_rules), None)
+
+    def save_fetcher_rule(self, rule: FetcherRule) -> None:
+        with self._lock:
+            self._fetcher_rules[rule.host_pattern] = rule
+
+
+def _reads_alike(known: ParserRule, rule: ParserRule) -> bool:
+    return (known.selectors, known.options, known.enabled) == (rule.selectors, rule.options, rule.enabled)
+
+
+class MemoryRuleSnapshots:
+    """The port `RuleSnapshots`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._snapshots: list[RuleSnapshot] = []
+
+    def latest_version(self) -> int:
+        return len(self._snapshots)
+
+    def latest(self) -> RuleSnapshot | None:
+        return self._snapshots[-1] if self._snapshots else None
+
+    def save(self, fingerprint: str, rules: Sequence[PriorityRule], created_ms: int) -> int:
+        with self._lock:
+            if not self._snapshots or self._snapshots[-1].fingerprint != fingerprint:
+                self._snapshots.append(
+                    RuleSnapshot(
+                        version=len(self._snapshots) + 1,
+                        fingerprint=fingerprint,
+                        rules=tuple(rules),
+                        created_ms=created_ms,
+                    )
+                )
+            return len(self._snapshots)
+
+
+class MemorySeeds:
+    """The port `Seeds`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seeds: dict[str, Seed] = {}
+
+    def due(self, now_ms: int, limit: int) -> Sequence[Seed]:
+        due = [seed for seed in self._seeds.values() if seed.enabled and seed.next_due_ms <= now_ms]
+        return sorted(due, key=lambda seed: (seed.next_due_ms, seed.seed_id))[:limit]
+
+    def scheduled(self, seed_id: int, next_due_ms: int) -> None:
+        with self._lock:
+            for url, seed in self._seeds.items():
+                if seed.seed_id == seed_id:
+                    self._seeds[url] = msgspec.structs.replace(seed, next_due_ms=next_due_ms)
+
+    def add(self, seeds: Sequence[Seed]) -> int:
+        with self._lock:
+            before = len(self._seeds)
+            for seed in seeds:
+                if seed.url not in self._seeds:
+                    self._seeds[seed.url] = msgspec.structs.replace(seed, seed_id=len(self._seeds) + 1)
+            return len(self._seeds) - before
+
+    def all(self) -> Sequence[Seed]:
+        return list(self._seeds.values())

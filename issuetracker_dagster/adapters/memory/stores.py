@@ -1,0 +1,151 @@
+"""Everything that is kept in SQL, in memory: one bundle whose parts know each other as the tables do."""
+
+import threading
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from issuetracker_dagster.adapters.memory.store_contents import MemoryContents, MemoryRawContents
+from issuetracker_dagster.adapters.memory.store_issues import MemoryIssues
+from issuetracker_dagster.adapters.memory.store_rules import MemoryParserRules, MemoryRuleSnapshots, MemorySeeds
+from issuetracker_dagster.model.message import Message
+from issuetracker_dagster.model.payload import payload_facts
+from issuetracker_dagster.model.records import ContentStatus, IssueState
+from issuetracker_dagster.model.stage import Stage
+from issuetracker_dagster.ports.stores import ContentView, DeadLetterView, IssueView
+
+__all__ = [
+    "MemoryContents",
+    "MemoryDeadLetterIndex",
+    "MemoryIssues",
+    "MemoryParserRules",
+    "MemoryRawContents",
+    "MemoryReports",
+    "MemoryRuleSnapshots",
+    "MemorySeeds",
+    "MemoryStores",
+]
+
+
+class MemoryDeadLetterIndex:
+    """The port `DeadLetterIndex`."""
+
+    def __init__(self, raw_contents: MemoryRawContents | None = None) -> None:
+        self._raw_contents = raw_contents
+        self._lock = threading.Lock()
+        self._raw_ids: dict[tuple[str, str], int] = {}
+        self.letters: dict[tuple[str, str], DeadLetterView] = {}
+
+    def record(self, message: Message, stage: Stage, reason: str, error: str, at_ms: int) -> None:
+        facts = payload_facts(message.value)
+        view = DeadLetterView(
+            identity=message.identity,
+            stage=stage.value,
+            reason=reason,
+            error=error,
+            priority=int(message.headers.priority),
+            url=facts.url,
+            at_ms=at_ms,
+        )
+        with self._lock:
+            self.letters.setdefault((message.identity, stage.value), view)
+            self._raw_ids[message.identity, stage.value] = facts.raw_id
+            self._tell_raw_contents()
+
+    def count(self) -> int:
+        return len(self.letters)
+
+    def forget(self, identities: Collection[str]) -> int:
+        return self._remove([key for key, view in self.letters.items() if view.identity in identities])
+
+    def purge(self, before_ms: int) -> int:
+        return self._remove([key for key, view in self.letters.items() if view.at_ms < before_ms])
+
+    def _remove(self, keys: Sequence[tuple[str, str]]) -> int:
+        with self._lock:
+            for key in keys:
+                self.letters.pop(key, None)
+                self._raw_ids.pop(key, None)
+            self._tell_raw_contents()
+        return len(keys)
+
+    def _tell_raw_contents(self) -> None:
+        if self._raw_contents is not None:
+            self._raw_contents.kept_for_dead_letters = set(self._raw_ids.values()) - {0}
+
+
+class MemoryStores:
+    """All stores of one imaginary database."""
+
+    def __init__(self) -> None:
+        self.raw_contents = MemoryRawContents()
+        self.contents = MemoryContents()
+        self.parser_rules = MemoryParserRules()
+        self.rule_snapshots = MemoryRuleSnapshots()
+        self.issues = MemoryIssues(self.contents)
+        self.seeds = MemorySeeds()
+        self.dead_letters = MemoryDeadLetterIndex(self.raw_contents)
+        self.reports = MemoryReports(self)
+
+
+class MemoryReports:
+    """The port `Reports`."""
+
+    def __init__(self, stores: MemoryStores) -> None:
+        self._stores = stores
+
+    def counts(self) -> Mapping[str, int]:
+        stores = self._stores
+        statuses = Counter(content.status for content in stores.contents.rows.values())
+        states = Counter(issue.state for issue in stores.issues.rows.values())
+        return {
+            "raw_contents": stores.raw_contents.count(),
+            "contents": len(stores.contents.rows),
+            **{f"contents.{status}": statuses[status] for status in ContentStatus},
+            "enriched_contents": len(stores.issues.enrichments),
+            "issues": len(stores.issues.rows),
+            **{f"issues.{state}": states[state] for state in IssueState},
+            "seeds": len(stores.seeds.all()),
+            "dead_letters": stores.dead_letters.count(),
+        }
+
+    def contents(self, limit: int) -> Sequence[ContentView]:
+        rows = sorted(self._stores.contents.rows, reverse=True)[:limit]
+        return [self._content(content_id) for content_id in rows]
+
+    def _content(self, content_id: int) -> ContentView:
+        content = self._stores.contents.rows[content_id]
+        verdict = self._stores.contents.verdicts.get(content_id)
+        enrichment = self._stores.issues.enrichments.get(content_id)
+        member = self._stores.issues.views.get(content_id)
+        view = ContentView(
+            content_id=content_id,
+            url=content.url,
+            host=content.host,
+            title=content.title,
+            language=content.language if enrichment is None else enrichment.language,
+            status=content.status.value,
+            published_ms=content.published_ms,
+            fetched_ms=content.fetched_ms,
+            issue_id=0 if member is None else member.issue_id,
+        )
+        if verdict is not None:
+            view = msgspec.structs.replace(view, code=verdict.code, quality=verdict.quality)
+        if enrichment is not None:
+            view = msgspec.structs.replace(
+                view, trust=enrichment.trust, factors=enrichment.factors, rationale=enrichment.rationale
+            )
+        return view
+
+    def issues(self, limit: int) -> Sequence[IssueView]:
+        rows = sorted(self._stores.issues.rows.values(), key=lambda issue: (-issue.last_seen_ms, -issue.issue_id))
+        views = []
+        for issue in rows[:limit]:
+            members = self._stores.issues.members(issue.issue_id)
+            hosts = tuple(sorted({view.host for view in members}))
+            views.append(IssueView(issue=issue, hosts=hosts, content_ids=tuple(view.content_id for view in members)))
+        return views
+
+    def dead_letters(self, limit: int) -> Sequence[DeadLetterView]:
+        return sorted(self._stores.dead_letters.letters.values(), key=lambda view: -view.at_ms)[:limit]
