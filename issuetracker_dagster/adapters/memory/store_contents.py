@@ -110,6 +110,16 @@ class MemoryContents:
             if content_id in self.rows:
                 self.rows[content_id] = msgspec.structs.replace(self.rows[content_id], status=status)
 
+    def link_copy(self, content_id: int, *, duplicate_of: int = 0, near_duplicate_of: int = 0) -> None:
+        with self.lock:
+            verdict = self.verdicts.get(content_id)
+            if verdict is not None:
+                self.verdicts[content_id] = msgspec.structs.replace(
+                    verdict,
+                    duplicate_of=_lower(verdict.duplicate_of, duplicate_of),
+                    near_duplicate_of=_lower(verdict.near_duplicate_of, near_duplicate_of),
+                )
+
     def verdict(self, content_id: int) -> Verdict | None:
         return self.verdicts.get(content_id)
 
@@ -139,3 +149,7 @@ class MemoryContents:
         with self.lock:
             if content_id in self.rows:
                 self._signatures[content_id] = (frozenset(bands), signature)
+
+
+def _lower(known: int, offered: int) -> int:
+    return min(known or offered, offered or known)

@@ -1,7 +1,8 @@
 """Issues, their members and enrichments in memory."""
 
+import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -21,10 +22,13 @@ class MemoryIssues:
         self._lock = threading.RLock()
         self._candidate_locks: dict[str, threading.Lock] = {}
         self.rows: dict[int, Issue] = {}
-        self.views: dict[int, MemberView] = {}
+        self._views: dict[int, MemberView] = {}
+        self._next_id = itertools.count(1)
         self.enrichments: dict[int, Enrichment] = {}
 
-    def open_members(self, language: str, since_ms: int, limit: int) -> Sequence[MemberView]:
+    def open_members(
+        self, language: str, since_ms: int, limit: int, *, with_bodies: bool = True
+    ) -> Sequence[MemberView]:
         with self._lock:
             recent = (issue for issue in self.rows.values() if issue.last_seen_ms >= since_ms)
             open_issues = {
@@ -32,20 +36,44 @@ class MemoryIssues:
                 for issue in recent
                 if issue.language == language and issue.state is not IssueState.CLOSED
             }
-            found = [view for view in self.views.values() if view.issue_id in open_issues]
-        return sorted(found, key=lambda view: (-view.seen_ms, -view.content_id))[:limit]
+            found = [view for view in self._views.values() if view.issue_id in open_issues]
+        newest = sorted(found, key=lambda view: (-view.seen_ms, -view.content_id))[:limit]
+        return newest if with_bodies else _without_bodies(newest)
 
-    def members(self, issue_id: int) -> Sequence[MemberView]:
+    def members(self, issue_id: int, *, with_bodies: bool = True) -> Sequence[MemberView]:
         with self._lock:
-            found = [view for view in self.views.values() if view.issue_id == issue_id]
-        return sorted(found, key=lambda view: (view.seen_ms, view.content_id))
+            found = [view for view in self._views.values() if view.issue_id == issue_id]
+        oldest = sorted(found, key=lambda view: (view.seen_ms, view.content_id))
+        return oldest if with_bodies else _without_bodies(oldest)
+
+    def views(self, content_ids: Collection[int]) -> Sequence[MemberView]:
+        return [self._views[content_id] for content_id in sorted(set(content_ids)) if content_id in self._views]
+
+    def merge(self, into: int, absorbed: int) -> None:
+        with self._lock:
+            gone = self.rows.get(absorbed)
+            if gone is None or into == absorbed:
+                return
+            self._require(into)
+            del self.rows[absorbed]
+            for view in self.members(absorbed):
+                self._views[view.content_id] = msgspec.structs.replace(view, issue_id=into)
+            for content_id, enrichment in self.enrichments.items():
+                if enrichment.issue_id == absorbed:
+                    self.enrichments[content_id] = msgspec.structs.replace(enrichment, issue_id=into)
+            self._saw(into, gone.first_seen_ms, gone.last_seen_ms)
+
+    def quiet(self, states: Collection[IssueState], seen_before_ms: int, limit: int) -> Sequence[Issue]:
+        with self._lock:
+            found = [row for row in self.rows.values() if row.state in states and row.last_seen_ms < seen_before_ms]
+        return sorted(found, key=lambda issue: (issue.last_seen_ms, issue.issue_id))[:limit]
 
     def assign(self, view: MemberView, issue_id: int | None) -> int:
         with self._lock:
-            known = self.views.get(view.content_id)
+            known = self._views.get(view.content_id)
             target = known.issue_id if known is not None else issue_id
             if target is None:
-                target = len(self.rows) + 1
+                target = next(self._next_id)
                 self.rows[target] = Issue(
                     issue_id=target,
                     title=view.title,
@@ -54,17 +82,23 @@ class MemoryIssues:
                     last_seen_ms=view.seen_ms,
                     source_count=1,
                 )
-            elif target not in self.rows:
-                raise PermanentError(f"there is no issue {target}", code="unknown_issue")
-            self.views[view.content_id] = msgspec.structs.replace(view, issue_id=target)
-            issue = self.rows[target]
-            self.rows[target] = msgspec.structs.replace(
-                issue,
-                first_seen_ms=min(issue.first_seen_ms, view.seen_ms),
-                last_seen_ms=max(issue.last_seen_ms, view.seen_ms),
-                content_count=len(self.members(target)),
-            )
+            self._require(target)
+            self._views[view.content_id] = msgspec.structs.replace(view, issue_id=target)
+            self._saw(target, view.seen_ms, view.seen_ms)
             return target
+
+    def _require(self, issue_id: int) -> None:
+        if issue_id not in self.rows:
+            raise PermanentError(f"there is no issue {issue_id}", code="unknown_issue")
+
+    def _saw(self, issue_id: int, first_ms: int, last_ms: int) -> None:
+        issue = self.rows[issue_id]
+        self.rows[issue_id] = msgspec.structs.replace(
+            issue,
+            first_seen_ms=min(issue.first_seen_ms, first_ms),
+            last_seen_ms=max(issue.last_seen_ms, last_ms),
+            content_count=len(self.members(issue_id)),
+        )
 
     def get(self, issue_id: int) -> Issue | None:
         return self.rows.get(issue_id)
@@ -88,6 +122,10 @@ class MemoryIssues:
         with self._lock:
             lock = self._candidate_locks.setdefault(language, threading.Lock())
         return _CandidateLock(lock, language)
+
+
+def _without_bodies(views: Sequence[MemberView]) -> Sequence[MemberView]:
+    return [msgspec.structs.replace(view, body="") for view in views]
 
 
 class _CandidateLock:

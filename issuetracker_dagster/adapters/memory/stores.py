@@ -118,7 +118,7 @@ class MemoryReports:
         content = self._stores.contents.rows[content_id]
         verdict = self._stores.contents.verdicts.get(content_id)
         enrichment = self._stores.issues.enrichments.get(content_id)
-        member = self._stores.issues.views.get(content_id)
+        member = next(iter(self._stores.issues.views([content_id])), None)
         view = ContentView(
             content_id=content_id,
             url=content.url,
