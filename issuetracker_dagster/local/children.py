@@ -36,11 +36,24 @@ class Identity:
 
 
 def spawn(
-    argv: Sequence[str], *, log: Path, cwd: Path, env: Mapping[str, str] | None = None, user: str | None = None
+    argv: Sequence[str],
+    *,
+    log: Path | None,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    user: str | None = None,
+    hold: int | None = None,
 ) -> Identity:
-    """Start a program as leader of its own session (a Ctrl-C in the terminal doesn't reach it), logging to a file."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as out:
+    """Start a program as leader of its own session (a Ctrl-C in the terminal doesn't reach it), logging to a file.
+
+    Without `log` it writes where this process writes. `hold` is a descriptor that it inherits: a lock taken on it lasts
+    until the program has ended, whatever becomes of the one that started it.
+    """
+    with contextlib.ExitStack() as stack:
+        out = None
+        if log is not None:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            out = stack.enter_context(log.open("ab"))
         child = subprocess.Popen(  # noqa: S603 - argv comes from this package, never through a shell
             list(argv),
             cwd=cwd,
@@ -48,8 +61,9 @@ def spawn(
             user=user,
             stdin=subprocess.DEVNULL,
             stdout=out,
-            stderr=subprocess.STDOUT,
+            stderr=None if out is None else subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=() if hold is None else (hold,),
         )
     _started_here[child.pid] = child
     try:

@@ -18,11 +18,19 @@ _METADATA_V1 = struct.pack(">hhih", 3, 1, 1, -1) + struct.pack(">i", 0)
 
 
 def start(
-    folder: Path, port: int, controller_port: int, *, log: Path, java: Path, jars: Sequence[Path], heap_mb: int = 384
+    folder: Path,
+    port: int,
+    controller_port: int,
+    *,
+    log: Path,
+    java: Path,
+    jars: Sequence[Path],
+    heap_mb: int = 384,
+    hold: int | None = None,
 ) -> children.Identity:
     """Start a broker whose data lives in `folder` (formatted the first time) and return when it serves requests.
 
-    Ports may differ from those of the last start. Raises StartFailed.
+    Ports may differ from those of the last start; `hold` is as for `children.spawn`. Raises StartFailed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "server.properties"
@@ -36,7 +44,7 @@ def start(
     ]
     if not (folder / "data" / "meta.properties").exists():
         _format(command, config, folder, log)
-    identity = children.spawn([*command, "kafka.Kafka", str(config.resolve())], log=log, cwd=folder)
+    identity = children.spawn([*command, "kafka.Kafka", str(config.resolve())], log=log, cwd=folder, hold=hold)
     try:
         children.wait_ready(identity, lambda: answers(port), name="Kafka", log=log, timeout_s=START_TIMEOUT_S)
     except BaseException:

@@ -16,12 +16,12 @@ COST = (
 )
 
 
-def start(folder: Path, port: int, *, log: Path) -> children.Identity:
+def start(folder: Path, port: int, *, log: Path, hold: int | None = None) -> children.Identity:
     """Start the broker on its data in `folder` and return when it serves requests. Raises StartFailed, ConfigError."""
     folder.mkdir(parents=True, exist_ok=True)
     argv = [str(_binary()), "start", "--host", "127.0.0.1", "--data-dir", str(folder.resolve())]
     argv += ["--only", "kafka", "--kafka-port", str(port)]
-    identity = children.spawn(argv, log=log, cwd=folder)
+    identity = children.spawn(argv, log=log, cwd=folder, hold=hold)
     try:
         # Metadata is spoken alike; that it names a broker says as much as with the real one.
         children.wait_ready(identity, lambda: kafka.answers(port), name="noida-db", log=log, timeout_s=30.0)

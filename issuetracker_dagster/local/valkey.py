@@ -29,11 +29,17 @@ def embedded_binary() -> Path:
 
 
 def start(
-    folder: Path, port: int, *, log: Path, binary: Path | None = None, extra: Sequence[str] = ()
+    folder: Path,
+    port: int,
+    *,
+    log: Path,
+    binary: Path | None = None,
+    extra: Sequence[str] = (),
+    hold: int | None = None,
 ) -> children.Identity:
     """Start a server whose data lives in `folder` and return when it answers, its append-only file replayed.
 
-    `extra` are further command-line options of the server. Raises StartFailed.
+    `extra` are further command-line options of the server, `hold` is as for `children.spawn`. Raises StartFailed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     argv = [
@@ -45,7 +51,7 @@ def start(
         *("--maxmemory-policy", "noeviction"),
         *extra,
     ]
-    identity = children.spawn(argv, log=log, cwd=folder)
+    identity = children.spawn(argv, log=log, cwd=folder, hold=hold)
     try:
         children.wait_ready(identity, lambda: answers(port), name="Valkey", log=log, timeout_s=START_TIMEOUT_S)
     except BaseException:
