@@ -4,12 +4,21 @@ from collections.abc import Callable
 
 import msgspec
 
-from issuetracker_dagster.errors import NeedsRefetch, NotDue, PermanentError, TransientError, UrlBusy
+from issuetracker_dagster.errors import (
+    NeedsRefetch,
+    NotDue,
+    PermanentError,
+    PublishFailed,
+    TransientError,
+    Unavailable,
+    UrlBusy,
+)
 from issuetracker_dagster.model.headers import Headers
 from issuetracker_dagster.model.outcome import Outcome
 from issuetracker_dagster.model.retry import RetryPolicy, backoff_ms
 
 BUSY_DELAY_MS = 2_000
+OUTAGE_DELAY_MS = 5_000
 
 
 class Forward(msgspec.Struct, frozen=True):
@@ -41,9 +50,12 @@ class Defer(msgspec.Struct, frozen=True):
 
 
 class ComeBack(msgspec.Struct, frozen=True):
-    """Another worker holds the URL: nack with a short delay, attempt unchanged."""
+    """It isn't the message's fault (URL held by another worker, a server out): nack with a short delay, attempt
+    unchanged, so that an outage of any length uses up nobody's attempts.
+    """
 
     delay_ms: int
+    reason: str
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
@@ -73,7 +85,9 @@ def decide(
     if isinstance(result, NotDue):
         return Defer(result.host, result.due_ms, result.reason)
     if isinstance(result, UrlBusy):
-        return ComeBack(BUSY_DELAY_MS)
+        return ComeBack(BUSY_DELAY_MS, str(result))
+    if isinstance(result, (Unavailable, PublishFailed)):
+        return ComeBack(OUTAGE_DELAY_MS, str(result))
     if isinstance(result, PermanentError):
         return DeadLetter(result.code, str(result))
     if isinstance(result, NeedsRefetch):

@@ -1,0 +1,12 @@
+"""What happens to messages, one verb a module, written against the ports: no Dagster, Redis, Kafka, SQL or wall clock.
+
+- `publish`      dedupe, blacklist, priority, topic; `rules` matches hosts and paths, `resolve` is the chain
+- `schedule`     due seeds become crawl jobs
+- `intake`       Kafka to a stage queue
+- `sources`      where a shift takes its work from: a stage queue, Kafka itself, or the fetch topics and the frontier
+- `work`         a crew of slots that claims, handles and settles; `shift` runs crews until its time is over
+- `settle`       executes the decision about a handled message
+- `retry`        the retry set back to Kafka; `reap` expired leases and the outbox
+- `dead_letter`  the form of a dead letter
+- `supervise`    which worker runs to fail and which slots to fill
+"""

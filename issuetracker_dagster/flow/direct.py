@@ -1,0 +1,219 @@
+"""Work straight from Kafka: one thread reads for all slots of a shift, and hands over through bounded shelves.
+
+Used by a stage whose intake is off (or that has no Redis), and by fetch, which has a shelf a priority.
+"""
+
+import heapq
+import itertools
+import logging
+import threading
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+
+from issuetracker_dagster.errors import IssueTrackerError, Malformed, Unavailable
+from issuetracker_dagster.flow.dead_letter import dead_letter
+from issuetracker_dagster.flow.intake import message_of
+from issuetracker_dagster.flow.sources import Delivery
+from issuetracker_dagster.model.message import Message, Record
+from issuetracker_dagster.model.stage import Stage
+from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.topics import GroupReader, Producer, TopicPartition
+
+logger = logging.getLogger(__name__)
+
+POLL_MS = 200
+COMMIT_EVERY_S = 1.0
+WAIT_S = 1.0
+
+
+class Shelf:
+    """What one pool may take next: messages in order, and those that come back after a delay. Thread-safe."""
+
+    def __init__(self, clock: Clock, capacity: int) -> None:
+        self._clock = clock
+        self._capacity = capacity
+        self._ready: deque[Delivery] = deque()
+        self._later: list[tuple[float, int, Delivery]] = []
+        self._order = itertools.count()
+        self._changed = threading.Condition()
+
+    def put(self, deliveries: Sequence[Delivery]) -> None:
+        """Append; may go beyond the capacity, which only tells the reader when to pause."""
+        with self._changed:
+            self._ready.extend(deliveries)
+            self._changed.notify(len(deliveries))
+
+    def put_later(self, delivery: Delivery, delay_ms: int) -> None:
+        """Hand out again after a delay."""
+        with self._changed:
+            due = self._clock.monotonic() + delay_ms / 1000
+            heapq.heappush(self._later, (due, next(self._order), delivery))
+
+    def take(self, limit: int, wait_s: float) -> list[Delivery]:
+        """Up to `limit` deliveries, delayed ones that are due first; waits up to `wait_s` for the first."""
+        with self._changed:
+            taken = self._take(limit)
+            if not taken:
+                self._changed.wait(wait_s)
+                taken = self._take(limit)
+            return taken
+
+    def drop(self, revoked: frozenset[TopicPartition]) -> None:
+        """Forget what was read from partitions that another member reads from now on."""
+        with self._changed:
+            self._ready = deque(d for d in self._ready if not _is_from(d, revoked))
+            self._later = [entry for entry in self._later if not _is_from(entry[2], revoked)]
+            heapq.heapify(self._later)
+
+    def clear(self) -> None:
+        """Forget everything; none of it was settled, so Kafka delivers it again."""
+        with self._changed:
+            self._ready.clear()
+            self._later.clear()
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._ready) + len(self._later) >= self._capacity
+
+    @property
+    def room(self) -> int:
+        return max(0, self._capacity - len(self._ready))
+
+    def _take(self, limit: int) -> list[Delivery]:
+        taken: list[Delivery] = []
+        now = self._clock.monotonic()
+        while len(taken) < limit and self._later and self._later[0][0] <= now:
+            taken.append(heapq.heappop(self._later)[2])
+        while len(taken) < limit and self._ready:
+            taken.append(self._ready.popleft())
+        return taken
+
+
+class TopicFeed:
+    """Reads a stage's topics in its group on a thread of its own and fills a shelf for each topic."""
+
+    def __init__(
+        self, stage: Stage, reader: GroupReader, shelves: Mapping[str, Shelf], producer: Producer, clock: Clock
+    ) -> None:
+        self._stage = stage
+        self._reader = reader
+        self._shelves = shelves
+        self._producer = producer
+        self._clock = clock
+        self._stop = threading.Event()
+        self._paused: set[str] = set()
+        self._malformed: list[tuple[Record, str]] = []
+        self._thread = threading.Thread(target=self._run, name=f"{stage.value}-feed", daemon=True)
+        reader.on_revoked(self._on_revoked)
+
+    def start(self) -> None:
+        """Join the group and begin to read."""
+        self._thread.start()
+
+    def settled(self, records: Sequence[Record]) -> None:
+        """These are done with; their offsets are committed in order."""
+        self._reader.settled(records)
+
+    def close(self, timeout_s: float = 10.0) -> None:
+        """Stop reading, commit what is settled, leave the group; bounded."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        next_commit = self._clock.monotonic() + COMMIT_EVERY_S
+        try:
+            while not self._stop.is_set():
+                try:
+                    self._pause_full_shelves()
+                    self._hand_over(self._reader.poll(100, POLL_MS))
+                    self._bury_malformed()
+                    if self._clock.monotonic() >= next_commit:
+                        self._reader.commit()
+                        next_commit = self._clock.monotonic() + COMMIT_EVERY_S
+                except IssueTrackerError as error:
+                    logger.warning("reading waits: %s", error, extra=action("kafka.unavailable"))
+                    self._stop.wait(1.0)
+        finally:
+            try:
+                self._reader.close()
+            except Unavailable as error:
+                logger.warning("left without a last commit: %s", error, extra=action("kafka.unavailable"))
+
+    def _pause_full_shelves(self) -> None:
+        full = {topic for topic, shelf in self._shelves.items() if shelf.is_full}
+        if full - self._paused:
+            self._reader.pause(sorted(full - self._paused))
+        if self._paused - full:
+            self._reader.resume(sorted(self._paused - full))
+        self._paused = full
+
+    def _hand_over(self, records: Sequence[Record]) -> None:
+        by_topic: dict[str, list[Delivery]] = defaultdict(list)
+        for record in records:
+            try:
+                by_topic[record.origin.topic].append(Delivery(message_of(record), record))
+            except Malformed as error:
+                self._malformed.append((record, str(error)))
+        for topic, deliveries in by_topic.items():
+            self._shelves[topic].put(deliveries)
+
+    def _bury_malformed(self) -> None:
+        """Kept in a list until the DLQ has them, since a record that was polled isn't polled again."""
+        while self._malformed:
+            record, reason = self._malformed[0]
+            self._producer.publish([dead_letter(record, self._stage, "malformed", reason, self._clock.now_ms())])
+            self._reader.settled([record])
+            self._malformed.pop(0)
+
+    def _on_revoked(self, revoked: frozenset[TopicPartition]) -> None:
+        logger.info("%d partitions went to other members", len(revoked), extra=action("kafka.rebalanced"))
+        for shelf in self._shelves.values():
+            shelf.drop(revoked)
+
+
+class DirectSource:
+    """A pool's view of a feed: its shelf to take from, the feed to settle with."""
+
+    def __init__(self, feed: TopicFeed, shelf: Shelf) -> None:
+        self._feed = feed
+        self._shelf = shelf
+
+    def claim(self, limit: int, acks: Sequence[Delivery]) -> Sequence[Delivery]:
+        self.ack(acks)
+        return self._shelf.take(limit, WAIT_S)
+
+    def ack(self, deliveries: Sequence[Delivery]) -> int:
+        if deliveries:
+            self._feed.settled([_record(delivery) for delivery in deliveries])
+        return 0
+
+    def nack(self, delivery: Delivery, delay_ms: int, replacement: Message | None) -> None:
+        message = replacement or delivery.message
+        self._shelf.put_later(Delivery(message, delivery.receipt, delivery.host), delay_ms)
+
+    def defer(self, delivery: Delivery, host: str, due_ms: int) -> None:
+        raise TypeError(
+            f"{host} isn't due before {due_ms}, but this stage has no frontier ({delivery.message.identity})"
+        )
+
+    def release(self, deliveries: Sequence[Delivery]) -> None:
+        """Nothing to do: what isn't settled is delivered again by Kafka once this member has left."""
+
+    def extend(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:  # noqa: ARG002
+        return []
+
+    def close(self) -> None:
+        self._shelf.clear()
+
+
+def _record(delivery: Delivery) -> Record:
+    if not isinstance(delivery.receipt, Record):
+        raise TypeError(f"{delivery.message.identity} wasn't read from Kafka")
+    return delivery.receipt
+
+
+def _is_from(delivery: Delivery, partitions: frozenset[TopicPartition]) -> bool:
+    receipt = delivery.receipt
+    return isinstance(receipt, Record) and (receipt.origin.topic, receipt.origin.partition) in partitions

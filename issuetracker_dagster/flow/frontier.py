@@ -1,0 +1,182 @@
+"""Fetch's supply: three topics with a shelf each, and the frontier of jobs whose host wasn't due.
+
+A job whose host isn't due, or has others waiting, lines up in the host's frontier and its Kafka offset is settled; when
+the host is due its best job comes out first. So high overtakes low inside a host too, and waiting never holds a slot.
+"""
+
+import logging
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+
+from issuetracker_dagster.errors import Malformed, Unavailable
+from issuetracker_dagster.flow.dead_letter import dead_bytes
+from issuetracker_dagster.flow.direct import WAIT_S, Shelf, TopicFeed
+from issuetracker_dagster.flow.intake import queue_entry
+from issuetracker_dagster.flow.sources import Delivery
+from issuetracker_dagster.model.message import Message, Record, decode_envelope
+from issuetracker_dagster.model.payload import CrawlJob, decode_payload
+from issuetracker_dagster.model.priority import Priority
+from issuetracker_dagster.model.queue import Lease
+from issuetracker_dagster.model.stage import Stage
+from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.model.urls import BadUrl, authority_of
+from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.hosts import Frontier
+from issuetracker_dagster.ports.topics import Producer
+
+logger = logging.getLogger(__name__)
+
+LOOK_S = 0.1
+REAP_EVERY_S = 5.0
+NO_ROOM_DELAY_MS = 300
+
+
+class FrontierFeed:
+    """Takes the best job of each due host, on a thread of its own, and puts it on the shelf of its priority."""
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        shelves: Mapping[Priority, Shelf],
+        producer: Producer,
+        clock: Clock,
+        lease_ms: int = 60_000,
+    ) -> None:
+        self._frontier = frontier
+        self._shelves = shelves
+        self._producer = producer
+        self._clock = clock
+        self._lease_ms = lease_ms
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="frontier-feed", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look for due hosts."""
+        self._thread.start()
+
+    def close(self, timeout_s: float = 10.0) -> None:
+        """Stop looking; bounded."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        next_reap = self._clock.monotonic()
+        while not self._stop.is_set():
+            try:
+                if self._clock.monotonic() >= next_reap:
+                    self._frontier.reap()
+                    next_reap = self._clock.monotonic() + REAP_EVERY_S
+                if not self._hand_over():
+                    self._stop.wait(LOOK_S)
+            except Unavailable as error:
+                logger.warning("the frontier waits: %s", error, extra=action("redis.unavailable"))
+                self._stop.wait(1.0)
+
+    def _hand_over(self) -> int:
+        room = sum(shelf.room for shelf in self._shelves.values())
+        if not room:
+            return 0
+        taken = self._frontier.take(secrets.token_hex(8), min(room, 20), self._lease_ms)
+        for host, lease in taken:
+            shelf = self._shelves[lease.priority]
+            if not shelf.room:
+                self._frontier.give_back(host, lease, self._clock.now_ms() + NO_ROOM_DELAY_MS)
+                continue
+            message = self._open(host, lease)
+            if message is not None:
+                shelf.put([Delivery(message, lease, host)])
+        return len(taken)
+
+    def _open(self, host: str, lease: Lease) -> Message | None:
+        try:
+            return decode_envelope(lease.envelope)
+        except Malformed as error:
+            letter = dead_bytes(
+                lease.member, lease.envelope, Stage.FETCH, "malformed", str(error), self._clock.now_ms()
+            )
+            self._producer.publish([letter])
+            self._frontier.ack(host, lease)
+            return None
+
+
+class FetchSource:
+    """One priority's pool: its shelf to take from; Kafka records and frontier leases settle each in their way."""
+
+    def __init__(self, feed: TopicFeed, frontier: Frontier, shelf: Shelf, clock: Clock, lease_ms: int = 60_000) -> None:
+        self._feed = feed
+        self._frontier = frontier
+        self._shelf = shelf
+        self._clock = clock
+        self._lease_ms = lease_ms
+
+    def claim(self, limit: int, acks: Sequence[Delivery]) -> Sequence[Delivery]:
+        self.ack(acks)
+        taken = self._shelf.take(limit, WAIT_S)
+        mine: list[Delivery] = []
+        for position, delivery in enumerate(taken):
+            try:
+                if not self._lines_up(delivery):
+                    mine.append(delivery)
+            except Unavailable:
+                self._shelf.put(mine + taken[position:])  # nothing that was taken may be forgotten
+                raise
+        return mine
+
+    def ack(self, deliveries: Sequence[Delivery]) -> int:
+        for delivery in deliveries:
+            if isinstance(delivery.receipt, Record):
+                self._feed.settled([delivery.receipt])
+            else:
+                self._frontier.ack(delivery.host, delivery.receipt)
+        return 0
+
+    def nack(self, delivery: Delivery, delay_ms: int, replacement: Message | None) -> None:
+        if isinstance(delivery.receipt, Record):
+            message = replacement or delivery.message
+            self._shelf.put_later(Delivery(message, delivery.receipt, delivery.host), delay_ms)
+        else:
+            self._frontier.give_back(delivery.host, delivery.receipt, self._clock.now_ms() + delay_ms)
+
+    def defer(self, delivery: Delivery, host: str, due_ms: int) -> None:
+        if isinstance(delivery.receipt, Record):
+            self._frontier.defer(host, queue_entry(delivery.message), due_ms)
+            self._feed.settled([delivery.receipt])
+        else:
+            self._frontier.give_back(delivery.host, delivery.receipt, due_ms)
+
+    def release(self, deliveries: Sequence[Delivery]) -> None:
+        for delivery in deliveries:
+            if isinstance(delivery.receipt, Lease):
+                self._frontier.give_back(delivery.host, delivery.receipt, self._clock.now_ms())
+
+    def extend(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        return [
+            delivery
+            for delivery in deliveries
+            if isinstance(delivery.receipt, Lease)
+            and not self._frontier.extend(delivery.host, delivery.receipt, self._lease_ms)
+        ]
+
+    def close(self) -> None:
+        """Give back what was taken from the frontier and not begun; Kafka delivers the rest again."""
+        self.release(self._shelf.take(10_000, wait_s=0))
+        self._shelf.clear()
+
+    def _lines_up(self, delivery: Delivery) -> bool:
+        if not isinstance(delivery.receipt, Record):
+            return False
+        host = _host_of(delivery.message)
+        if not host or not self._frontier.waiting(host):
+            return False
+        self.defer(delivery, host, self._clock.now_ms())
+        return True
+
+
+def _host_of(message: Message) -> str:
+    """The authority of a crawl job; empty for one that doesn't decode, which its handler will refuse."""
+    try:
+        return authority_of(decode_payload(CrawlJob, message.value).url)
+    except (Malformed, BadUrl):
+        return ""

@@ -1,0 +1,61 @@
+"""What dead workers held comes back, and what a queue gave up goes to the DLQ."""
+
+import logging
+
+from issuetracker_dagster.errors import Malformed
+from issuetracker_dagster.flow.dead_letter import dead_bytes, dead_letter
+from issuetracker_dagster.model.message import Outgoing, decode_envelope
+from issuetracker_dagster.model.queue import OutboxEntry
+from issuetracker_dagster.model.stage import Stage
+from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.queue import StageQueue
+from issuetracker_dagster.ports.topics import Producer
+
+logger = logging.getLogger(__name__)
+
+_EXPLAIN = {
+    "overflow": "the queue was full, and this was the oldest entry of its lowest band",
+    "expired": "it waited longer than the queue's time to live",
+    "max_deliveries": "its workers ended without an answer each time it was delivered",
+}
+
+
+def reap(queue: StageQueue, batch: int = 100, rounds: int = 50) -> int:
+    """Put expired leases and due delays back in place, at most `batch x rounds` of them; returns how many."""
+    total = 0
+    for _ in range(rounds):
+        reaped = queue.reap(batch)
+        total += reaped
+        if reaped < batch:
+            break
+    if total:
+        logger.info("%d entries of %s came back", total, queue.name, extra=action("queue.reaped", count=total))
+    return total
+
+
+def empty_outbox(
+    queue: StageQueue, stage: Stage, producer: Producer, clock: Clock, batch: int = 100, rounds: int = 50
+) -> int:
+    """Publish outbox entries to the DLQ, then remove them; returns how many. Raises `PublishFailed`, `Unavailable`."""
+    total = 0
+    for _ in range(rounds):
+        entries = queue.outbox(batch)
+        if not entries:
+            break
+        producer.publish([_letter(entry, stage, clock.now_ms()) for entry in entries])
+        queue.outbox_remove(entries)
+        total += len(entries)
+    if total:
+        logger.warning(
+            "%d entries of %s went to the DLQ", total, queue.name, extra=action("outbox.published", count=total)
+        )
+    return total
+
+
+def _letter(entry: OutboxEntry, stage: Stage, at_ms: int) -> Outgoing:
+    error = _EXPLAIN.get(entry.reason, entry.reason)
+    try:
+        return dead_letter(decode_envelope(entry.envelope), stage, entry.reason, error, at_ms)
+    except Malformed as malformed:
+        return dead_bytes(entry.member, entry.envelope, stage, entry.reason, f"{error}; {malformed}", at_ms)

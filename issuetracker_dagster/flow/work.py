@@ -1,0 +1,243 @@
+"""A crew: slots that claim, handle and settle messages of one stage until they are told to stop.
+
+Each slot is a thread with its own claims: it takes about a millisecond's worth of messages at a time, so that a message
+of high priority waits for one slow handler at most, and fast handlers still get batches.
+"""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+import msgspec
+
+from issuetracker_dagster.errors import IssueTrackerError, TransientError, UrlBusy
+from issuetracker_dagster.flow.settle import Deferred, Done, Kept, Later, Settlement, Settler, is_bug
+from issuetracker_dagster.flow.sources import Delivery, WorkSource
+from issuetracker_dagster.model.batching import BatchSizer
+from issuetracker_dagster.model.outcome import HandlerContext, Outcome
+from issuetracker_dagster.model.payload import ContentRef, CrawlJob, RawContentRef, decode_payload
+from issuetracker_dagster.model.stage import Stage
+from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.handler import Handler
+from issuetracker_dagster.ports.locks import ProcessingLock
+
+logger = logging.getLogger(__name__)
+
+P = TypeVar("P", CrawlJob, RawContentRef, ContentRef)
+
+OUTAGE_PAUSE_S = 1.0
+
+
+class StageWork(msgspec.Struct, Generic[P], frozen=True, kw_only=True):
+    """What the slots of a stage do with a message. `locks` keeps two workers off one URL; None without Redis."""
+
+    stage: Stage
+    payload_type: type[P]
+    handler: Handler[P]
+    settler: Settler
+    locks: ProcessingLock | None = None
+    lease_ms: int = 60_000
+
+    def run(self, delivery: Delivery) -> Settlement:
+        """Handle one message and settle it; never raises for what the message or a server did."""
+        payload: P | None = None
+        try:
+            payload = decode_payload(self.payload_type, delivery.message.value)
+            result: Outcome | BaseException = self._handle(payload, delivery)
+        except IssueTrackerError as error:
+            result = error
+        except Exception as error:  # noqa: BLE001 - a bug in a handler costs its message a try, not the shift its life
+            result = error
+        if is_bug(result):
+            logger.error(
+                "a bug in %s on %s",
+                self.stage.value,
+                delivery.message.identity,
+                exc_info=result if isinstance(result, BaseException) else None,
+                extra=action("handler.bug", stage=self.stage.value, root_id=delivery.message.headers.root_id),
+            )
+        return self.settler.settle(delivery.message, payload, result)
+
+    def _handle(self, payload: P, delivery: Delivery) -> Outcome:
+        root_id = delivery.message.headers.root_id
+        if self.locks and not self.locks.acquire(self.stage.value, payload.url, root_id, self.lease_ms):
+            raise UrlBusy(f"{self.stage.value} of this URL is at work for another message")
+        try:
+            outcome = self.handler.handle(payload, HandlerContext(delivery.message.headers))
+        finally:
+            if self.locks:
+                self.locks.release(self.stage.value, payload.url, root_id)
+        if not isinstance(outcome, Outcome):
+            raise TypeError(f"the handler returned {type(outcome).__name__}, not an Outcome")
+        return outcome
+
+
+class Pool(msgspec.Struct, frozen=True):
+    """Slots that share a source."""
+
+    source: WorkSource
+    size: int
+    name: str = ""
+
+
+class Crew:
+    """The running slots of some pools. Start, wait, then `finish` exactly once."""
+
+    def __init__(
+        self,
+        run: Callable[[Delivery], Settlement],
+        pools: Sequence[Pool],
+        clock: Clock,
+        *,
+        lease_ms: int = 60_000,
+        max_batch: int = 100,
+    ) -> None:
+        self._run = run
+        self._pools = tuple(pools)
+        self._clock = clock
+        self._lease_ms = lease_ms
+        self._max_batch = max_batch
+        self._stopping = threading.Event()
+        self._finished = threading.Event()
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._in_hand: dict[WorkSource, dict[int, Delivery]] = {pool.source: {} for pool in self._pools}
+        self._threads = [
+            threading.Thread(target=self._slot, args=(pool,), name=f"slot-{pool.name}-{number}", daemon=True)
+            for pool in self._pools
+            for number in range(pool.size)
+        ]
+        self._keeper = threading.Thread(target=self._keep_leases, name="lease-keeper", daemon=True)
+
+    def start(self) -> None:
+        """Let the slots claim."""
+        for thread in (*self._threads, self._keeper):
+            thread.start()
+
+    def stop(self) -> None:
+        """Claim no more; what is in hand goes on."""
+        self._stopping.set()
+
+    def finish(self, timeout_s: float) -> Mapping[str, int]:
+        """Stop, wait at most `timeout_s` for what is in hand, give the rest back; returns what happened, by kind."""
+        self.stop()
+        deadline = self._clock.monotonic() + timeout_s
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - self._clock.monotonic()))
+        for source, deliveries in self._in_hand.items():
+            self._give_back(source, self._held(deliveries))
+        self._finished.set()
+        self._keeper.join(timeout=5)
+        return self.counts()
+
+    def counts(self) -> Mapping[str, int]:
+        """What has happened so far, by kind of settlement."""
+        with self._lock:
+            return dict(self._counts)
+
+    def _slot(self, pool: Pool) -> None:
+        sizer = BatchSizer(self._max_batch)
+        acks: list[Delivery] = []
+        while not self._stopping.is_set():
+            claimed: Sequence[Delivery] = ()
+            try:
+                claimed = pool.source.claim(sizer.size, acks)
+                self._forget(pool.source, acks)
+                self._remember(pool.source, claimed)
+                acks = self._work_through(pool.source, claimed, sizer)
+            except TransientError as error:
+                self._count("paused")
+                logger.warning("claiming waits: %s", error, extra=action("shift.paused"))
+                self._stopping.wait(OUTAGE_PAUSE_S)
+            except Exception:
+                # A bug below the handlers: the slot lives on, and the leases it held run out by themselves.
+                self._count("slot_bugs")
+                logger.exception("a bug in a slot of %s", pool.name, extra=action("handler.bug"))
+                self._forget(pool.source, claimed)
+                self._stopping.wait(OUTAGE_PAUSE_S)
+        self._ack(pool.source, acks)
+
+    def _work_through(self, source: WorkSource, claimed: Sequence[Delivery], sizer: BatchSizer) -> list[Delivery]:
+        """Handle a claimed batch in order; returns the successes, whose acks ride on the next claim."""
+        succeeded: list[Delivery] = []
+        for position, delivery in enumerate(claimed):
+            if self._stopping.is_set():
+                self._give_back(source, claimed[position:])
+                break
+            started = self._clock.monotonic()
+            settlement = self._run(delivery)
+            sizer.observe(self._clock.monotonic() - started)
+            self._count(settlement.kind)
+            if isinstance(settlement, Done) and settlement.succeeded:
+                succeeded.append(delivery)
+            else:
+                self._answer(source, delivery, settlement)
+        return succeeded
+
+    def _answer(self, source: WorkSource, delivery: Delivery, settlement: Settlement) -> None:
+        try:
+            match settlement:
+                case Done():
+                    source.ack([delivery])
+                case Later(delay_ms, message):
+                    source.nack(delivery, delay_ms, message)
+                case Deferred(host, at_ms):
+                    source.defer(delivery, host, at_ms)
+                case Kept():
+                    pass
+        except TransientError as error:
+            # Not acknowledged, so it comes back by itself; what was done for it is repeated then.
+            logger.warning("an answer was lost: %s", error, extra=action("queue.unavailable"))
+        self._forget(source, [delivery])
+
+    def _ack(self, source: WorkSource, acks: Sequence[Delivery]) -> None:
+        try:
+            source.ack(acks)
+        except TransientError as error:
+            logger.warning("acks were lost: %s", error, extra=action("queue.unavailable"))
+        self._forget(source, acks)
+
+    def _give_back(self, source: WorkSource, deliveries: Sequence[Delivery]) -> None:
+        try:
+            source.release(deliveries)
+        except TransientError as error:
+            logger.warning("leases run out by themselves: %s", error, extra=action("queue.unavailable"))
+        self._count("released", len(deliveries))
+        self._forget(source, deliveries)
+
+    def _keep_leases(self) -> None:
+        """Extend what is in hand every third of a lease until the slots are done."""
+        while not self._finished.wait(self._lease_ms / 3000):
+            for source, deliveries in self._in_hand.items():
+                self._extend(source, self._held(deliveries))
+
+    def _extend(self, source: WorkSource, held: Sequence[Delivery]) -> None:
+        try:
+            lost = source.extend(held)
+        except TransientError as error:
+            logger.warning("leases weren't extended: %s", error, extra=action("queue.unavailable"))
+            return
+        if lost:
+            self._count("leases_lost", len(lost))
+            logger.warning("%d leases were lost", len(lost), extra=action("lease.expired", count=len(lost)))
+            self._forget(source, lost)
+
+    def _held(self, deliveries: Mapping[int, Delivery]) -> list[Delivery]:
+        with self._lock:
+            return list(deliveries.values())
+
+    def _remember(self, source: WorkSource, deliveries: Sequence[Delivery]) -> None:
+        with self._lock:
+            self._in_hand[source].update({id(delivery): delivery for delivery in deliveries})
+
+    def _forget(self, source: WorkSource, deliveries: Sequence[Delivery]) -> None:
+        with self._lock:
+            for delivery in deliveries:
+                self._in_hand[source].pop(id(delivery), None)
+
+    def _count(self, kind: str, amount: int = 1) -> None:
+        with self._lock:
+            self._counts[kind] += amount
