@@ -15,8 +15,8 @@ class TimedOut(TransientError):
 class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A GET. `timeout_ms` covers everything from the name look-up to the last byte.
 
-    More than `max_bytes` decoded is an error, or, with `cut`, the end of the body. The body of a type that starts with one
-    of `skip_types` isn't read at all.
+    More than `max_bytes` decoded is an error, or, with `cut`, the end of the body. The body of a content type that
+    starts with one of `skip_types` isn't read at all.
     """
 
     url: str
