@@ -93,3 +93,10 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_deliveries: int = 5
     max_wait_ms: int = 0
     max_wait_share: float = 0.2
+
+
+def check_claim_id(claim_id: str) -> str:
+    """The claim id as given; raises ValueError when it is empty, contains a space or starts with `~`."""
+    if not claim_id or " " in claim_id or claim_id.startswith("~"):
+        raise ValueError(f"claim id {claim_id!r}: accepted is any word that doesn't start with ~")
+    return claim_id

@@ -23,15 +23,17 @@ class StageQueue(Protocol):
         """Store a batch in its order. A known member keeps its place or moves to a better band, never to a worse.
 
         At `max_size` the oldest entry of the lowest band makes room through the outbox (`overflow`), or, with
-        backpressure, nothing of the rest is stored and `refused` names it.
+        backpressure, nothing of the rest is stored and `refused` names it. A member in the outbox counts as held. The
+        counts add up to the batch: `known` leaves out the promoted, and `evicted` is beside them.
         """
 
     def claim(self, claim_id: str, limit: int, lease_ms: int, acks: Sequence[Lease] = ()) -> Claim:
         """Acknowledge `acks`, then lease the next entries in order: high before normal before low, first in first out.
 
         `claim_id` is the caller's, unique for ever; the same id sent again returns the same leases and applies its acks
-        once. An entry that was delivered before comes alone; one past `max_deliveries` goes to the outbox instead, one
-        older than `entry_ttl_ms` too.
+        once, until one of those leases is presented in another call: whoever presents a lease has had the answer. An
+        entry that was delivered before comes alone; one past `max_deliveries` goes to the outbox instead, one older than
+        `entry_ttl_ms` too. Expired leases and due delays come back first. Raises ValueError for a malformed claim id.
         """
 
     def ack(self, leases: Sequence[Lease]) -> tuple[str, ...]:
@@ -53,7 +55,7 @@ class StageQueue(Protocol):
         """Block until something may be claimable: a push, a due delay, an expired lease, or the timeout (False)."""
 
     def outbox(self, limit: int = 100) -> tuple[OutboxEntry, ...]:
-        """The oldest entries on their way to the DLQ; they stay until `outbox_remove`."""
+        """The oldest entries on their way to the DLQ, `source_ms` to the minute; they stay until `outbox_remove`."""
 
     def outbox_remove(self, entries: Sequence[OutboxEntry]) -> int:
         """Remove published outbox entries; returns how many were still there."""
@@ -63,3 +65,6 @@ class StageQueue(Protocol):
 
     def oldest_source_ms(self) -> int | None:
         """A lower bound, to the minute, of the Kafka time of everything not yet acknowledged; None when empty."""
+
+    def settle_writes(self) -> None:
+        """Return once everything written so far is on the server's disk, where the server can tell (WAITAOF)."""

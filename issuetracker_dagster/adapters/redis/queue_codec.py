@@ -1,0 +1,87 @@
+"""How a stage queue is laid out in Redis: key names, the header before an envelope, replies to values."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from issuetracker_dagster.errors import ConfigError
+from issuetracker_dagster.model.priority import Priority, arrival_of_score, priority_of_score
+from issuetracker_dagster.model.queue import Lease, OutboxEntry
+
+FORMAT = "1"
+"""Of keys and values together; a queue in another format isn't touched."""
+
+MAX_PER_CALL = 500
+"""Members a script call: keeps one call's time on the server under a few milliseconds."""
+
+CLAIMS_PERIOD_MS = "300000"
+"""The answer to a claim is kept for one to two of these, or until one of its leases is presented."""
+
+MINUTE_MS = 60_000
+HEADER = 11
+_COUNT = 3
+
+PRIORITY_TEXT = {priority: str(int(priority)) for priority in Priority}
+
+
+class QueueKeys(NamedTuple):
+    """The keys of one queue; `all` is the order in which the scripts take them."""
+
+    ready: str
+    wake: str
+    outbox: str
+    times: str
+    fence: str
+    all: tuple[str, ...]
+
+
+def queue_keys(key: str) -> QueueKeys:
+    """The keys beside `key`, all in its Cluster slot; raises `ConfigError` when it is empty or contains braces."""
+    if not key or "{" in key or "}" in key:
+        raise ConfigError(
+            f"queue key {key!r} (*_ZSET_QUEUE_KEY): accepted is any name without {{ and }}, such as parser:zset:queue"
+        )
+    tag = f"{{{key}}}:"
+    names = (
+        "entries", "deadlines", "leased", "delayed", "outbox", "clock", "wake", "epoch", "format", "times",
+        "claims:even", "claims:odd",
+    )  # fmt: skip
+    companions = tuple(tag + name for name in names)
+    return QueueKeys(key, tag + "wake", tag + "outbox", tag + "times", tag + "fence", (key, *companions))
+
+
+@lru_cache(maxsize=4096)
+def _fresh_header(minute: int) -> bytes:
+    return b"000%08d" % minute
+
+
+def header(source_ms: int) -> bytes:
+    """The header of an entry that was never delivered."""
+    return _fresh_header(min(max(source_ms // MINUTE_MS, 0), 99_999_999))
+
+
+def lease_from(claim_id: str, member: bytes, score: bytes, value: bytes) -> Lease:
+    """A lease from a member, its score and its stored value, whose header counts the deliveries before this one."""
+    number = float(score)
+    return Lease(
+        member.decode(),
+        claim_id,
+        priority_of_score(number),
+        arrival_of_score(number),
+        int(value[:_COUNT]) + 1,
+        value[HEADER:],
+    )
+
+
+def outbox_entry_from(raw: bytes) -> OutboxEntry:
+    """An outbox entry from its stored element: reason, length of the member, member, header, envelope."""
+    reason, length, rest = raw.split(b" ", 2)
+    end = int(length)
+    value = rest[end:]
+    return OutboxEntry(
+        rest[:end].decode(),
+        reason.decode(),
+        int(value[:_COUNT]),
+        int(value[_COUNT:HEADER]) * MINUTE_MS,
+        value[HEADER:],
+        raw,
+    )
