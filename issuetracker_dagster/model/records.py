@@ -53,11 +53,17 @@ class ParserRule(msgspec.Struct, frozen=True, kw_only=True):
     crawl_priority: int = 2
 
 
+MAX_PATH_PATTERN = 500
+"""Longest path pattern of a parser rule in characters."""
+
+
 def check_rule(rule: ParserRule) -> None:
     """Raise `PermanentError` (`invalid_rule`) with the reason when the rule may not be stored."""
     if rule.crawl_priority not in (1, 2, 3):
         reason = f"crawl_priority {rule.crawl_priority} is none of 1 (high), 2 (normal), 3 (low)"
         raise PermanentError(reason, code="invalid_rule")
+    if len(rule.path_pattern) > MAX_PATH_PATTERN:
+        raise PermanentError(f"path_pattern is longer than {MAX_PATH_PATTERN} characters", code="invalid_rule")
     try:
         check_host(rule.host_pattern)
     except ValueError as error:
@@ -152,9 +158,16 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 def content_digest(content: Content) -> str:
     """SHA-256 of what a parse found, apart from when and from which copy: tells a repeated parse from a new page."""
     found = msgspec.structs.replace(
-        content, content_id=0, raw_id=0, root_id="", fetched_ms=0, status=ContentStatus.PARSED
+        content,
+        content_id=0,
+        raw_id=0,
+        root_id="",
+        fetched_ms=0,
+        status=ContentStatus.PARSED,
+        field_sources=dict(sorted(content.field_sources.items())),
     )
-    return hashlib.sha256(msgspec.msgpack.encode(found, order="sorted")).hexdigest()
+    # repr and not an encoder: pages can hold lone surrogates, which no encoder takes.
+    return hashlib.sha256(repr(found).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
