@@ -12,7 +12,8 @@ Action = Literal[
     "handler.bug", "handler.failed", "relay.published", "relay.failed", "outbox.published",
     "seed.published", "seed.failed", "kafka.unavailable", "kafka.rebalanced", "kafka.commit_refused",
     "redis.unavailable", "database.unavailable", "fetch.blocked", "fetch.breaker_open", "robots.unavailable",
-    "extract.too_complex", "enrich.step_failed", "service.started", "service.stopped", "slot.relaunched",
+    "extract.too_complex", "extract.crashed", "rule.missed", "page.index",
+    "enrich.step_failed", "service.started", "service.stopped", "slot.relaunched",
     "slot.zombie",
 ]  # fmt: skip
 
