@@ -1,0 +1,13 @@
+"""The parser stage: a stored page becomes a content, or the links it leads to.
+
+- `handler`     the stage itself: raw row in; content, chained jobs or an error out
+- `options`     every limit, with its default
+- `pool`        killable processes with a CPU budget, in which everything below runs
+- `reading`     what travels to such a process and back; picks the reader by target type
+- `article`     an article from rule, metadata and body; `index_page` tells pages of links from articles
+- `json_ld`, `meta_tags`, `embedded`, `body`, `fields`  the sources of an article's fields
+- `selection`   parser rules: which one holds, and what it finds on a page
+- `links`       link discovery on category pages, traps, blacklist; `feeds`, `sitemaps` their kin
+- `canonical`   whether the page's canonical URL is believed
+- `charset`, `dates`, `patterns`  bytes to text, text to time, RE2 expressions
+"""

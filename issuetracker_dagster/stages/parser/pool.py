@@ -1,0 +1,165 @@
+"""Killable processes for what strangers wrote: a page may burn its CPU budget or crash its reader, never the shift."""
+
+import logging
+import multiprocessing
+import os
+import resource
+import signal
+import threading
+import time
+from concurrent.futures import TimeoutError as FutureTimeout
+from concurrent.futures.process import BrokenProcessPool
+from typing import Protocol
+
+from pebble import ProcessExpired, ProcessFuture, ProcessPool
+
+from issuetracker_dagster.errors import PermanentError, TransientError
+from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.stages.parser.options import ParserOptions
+from issuetracker_dagster.stages.parser.reading import PageReading, PageRequest, read_page
+
+logger = logging.getLogger(__name__)
+
+_PARENT_WATCH_S = 1.0
+
+
+class ExtractorCrashed(TransientError):
+    """The process died over the page: killed for memory by the system, or by a fault in a C library."""
+
+
+class PageReader(Protocol):
+    """Reads pages; called from several threads at once."""
+
+    def read(self, request: PageRequest) -> PageReading: ...
+
+    def close(self) -> None: ...
+
+
+class InProcessReader:
+    """Reads in the caller's own thread, without a budget: for trusted pages and one-off commands."""
+
+    def read(self, request: PageRequest) -> PageReading:
+        return read_page(request)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class ExtractionPool:
+    """A few spawned processes that live for many pages. Start-up costs about a second each, so they start ahead."""
+
+    def __init__(self, options: ParserOptions) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._closed = False
+        self._pool: ProcessPool | None = None
+
+    def start(self) -> None:
+        """Start the processes now instead of at the first page; returns at once."""
+        for _ in range(self._options.processes):
+            self._schedule(None)
+
+    def read(self, request: PageRequest) -> PageReading:
+        """Read one page in another process.
+
+        Raises what `read_page` raises; `PermanentError` (`too_complex`) over the CPU budget or out of memory;
+        `ExtractorCrashed` when the process died otherwise; `TransientError` when it was stuck without using the
+        processor, which is this machine's fault and not the page's.
+        """
+        for attempt in (1, 2):
+            try:
+                reading = self._schedule(request).result()
+            except ProcessExpired as error:
+                raise self._judged(error, request.url) from None
+            except FutureTimeout:
+                raise TransientError(f"no answer from extraction within {self._options.wall_budget_s:g} s") from None
+            except BrokenProcessPool as error:
+                # A process died between two pages; pebble then gives up the pool and whatever was waiting in it.
+                self._discard()
+                if attempt == 2:
+                    raise ExtractorCrashed(f"the extraction pool broke: {error}") from None
+            else:
+                if reading is None:
+                    raise AssertionError("a page was asked for and none came back")
+                return reading
+        raise AssertionError("unreachable: the second attempt returns or raises")
+
+    def close(self) -> None:
+        """Kill the processes; pages in hand fail."""
+        with self._lock:
+            self._closed = True
+            pool, self._pool = self._pool, None
+        _stop(pool)
+
+    def _schedule(self, request: PageRequest | None) -> ProcessFuture[PageReading | None]:
+        with self._lock:
+            if self._closed:
+                raise TransientError("the extraction pool is closed")
+            if self._pool is None or not self._pool.active:
+                _stop(self._pool)
+                self._pool = self._new_pool()
+            return self._pool.schedule(
+                _read_within, args=(request, self._options.cpu_budget_s), timeout=self._options.wall_budget_s
+            )
+
+    def _new_pool(self) -> ProcessPool:
+        options = self._options
+        return ProcessPool(
+            max_workers=options.processes,
+            max_tasks=options.pages_per_process,
+            initializer=_prepare,
+            initargs=(os.getpid(), options.memory_limit_bytes),
+            # A fork would take the shift's threads' locks and connections along.
+            context=multiprocessing.get_context("spawn"),
+        )
+
+    def _discard(self) -> None:
+        with self._lock:
+            broken = self._pool
+            if broken is not None and not broken.active:
+                self._pool = None
+            else:
+                broken = None
+        _stop(broken)
+
+    def _judged(self, error: ProcessExpired, url: str) -> Exception:
+        if error.exitcode == -signal.SIGPROF:
+            logger.warning("a page took too much processor time", extra=action("extract.too_complex", url=url))
+            return PermanentError(
+                f"extraction took more than {self._options.cpu_budget_s:g} s of processor time", code="too_complex"
+            )
+        logger.warning("an extraction process died", extra=action("extract.crashed", url=url, exitcode=error.exitcode))
+        return ExtractorCrashed(f"the extraction process died with exit code {error.exitcode}")
+
+
+def _stop(pool: ProcessPool | None) -> None:
+    if pool is not None:
+        pool.stop()  # type: ignore[no-untyped-call]
+        pool.join()
+
+
+def _prepare(parent: int, memory_limit_bytes: int) -> None:
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (memory_limit_bytes, hard))
+    threading.Thread(target=_die_with, args=(parent,), name="parent-watch", daemon=True).start()
+
+
+def _die_with(parent: int) -> None:
+    """End when the parent is gone, also by kill -9, which leaves nobody to stop this process."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_WATCH_S)
+    os._exit(1)
+
+
+def _read_within(request: PageRequest | None, cpu_budget_s: float) -> PageReading | None:
+    """Read one page; past its processor time the kernel kills this process with SIGPROF, even inside C code."""
+    if request is None:
+        return None
+    signal.setitimer(signal.ITIMER_PROF, cpu_budget_s)
+    try:
+        return read_page(request)
+    except (MemoryError, RecursionError) as error:
+        raise PermanentError(f"extraction gave up: {type(error).__name__}", code="too_complex") from None
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
