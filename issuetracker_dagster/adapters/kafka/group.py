@@ -1,0 +1,180 @@
+"""How a shift reads its topics in direct mode: as a member of the stage's group, committing contiguous prefixes."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kafka import KafkaConsumer
+from kafka import TopicPartition as KafkaPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.errors import KafkaError, LogTruncationError, NoOffsetForPartitionError, OffsetOutOfRangeError
+
+from issuetracker_dagster.adapters.clock import SystemClock
+from issuetracker_dagster.adapters.kafka.connection import (
+    CLOSE_TIMEOUT_MS,
+    KafkaConnection,
+    failure_text,
+    reaching,
+)
+from issuetracker_dagster.adapters.kafka.rebalance import Holdings, Rebalance
+from issuetracker_dagster.adapters.kafka.records import in_partition_order
+from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.model.message import Record
+from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.topics import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+_SILENCE_BEFORE_ASKING_S = 5.0
+"""How long a reader finds nothing before it asks whether the broker is still there."""
+
+
+class KafkaGroupReader:
+    """`GroupReader` over some topics. Joins the group at the first `poll`.
+
+    Rebalances are cooperative: partitions that stay with this member keep their records in hand. The callback of
+    `on_revoked` runs on the client's own thread while `poll` waits for it: it has to be quick and may call `settled`
+    only. `timeout_ms` bounds each commit.
+    """
+
+    def __init__(
+        self,
+        connection: KafkaConnection,
+        topics: Sequence[str],
+        group: str,
+        *,
+        clock: Clock | None = None,
+        timeout_ms: int = 5_000,
+        commit_interval_ms: int = 1_000,
+        session_timeout_ms: int = 10_000,
+        max_poll_interval_ms: int = 600_000,
+    ) -> None:
+        self._connection = connection
+        self._topics = tuple(topics)
+        self._group = group
+        self._clock = clock or SystemClock()
+        self._timeout_ms = timeout_ms
+        self._commit_interval_s = commit_interval_ms / 1000
+        self._membership: dict[str, Any] = {
+            "session_timeout_ms": session_timeout_ms,
+            "heartbeat_interval_ms": max(500, session_timeout_ms // 5),
+            "max_poll_interval_ms": max_poll_interval_ms,
+        }
+        self._consumer: KafkaConsumer | None = None
+        self._holdings = Holdings(connection)
+        self._committed_at = self._heard_at = self._clock.monotonic()
+
+    def poll(self, limit: int, timeout_ms: int) -> Sequence[Record]:
+        with reaching(self._connection, f"reading topics {', '.join(self._topics)}"):
+            consumer = self._consumer or self._open()
+            self._commit_at_intervals(consumer)
+            batches = {}
+            try:
+                batches = consumer.poll(timeout_ms=timeout_ms, max_records=limit)
+            except NoOffsetForPartitionError as error:
+                consumer.seek_to_beginning(*error.args[0])
+            except OffsetOutOfRangeError as error:
+                self._leave_removed_offsets(consumer, error.args[0])
+            except LogTruncationError as error:
+                self._leave_removed_offsets(consumer, error.divergent_offsets)
+            if batches:
+                self._heard_at = self._clock.monotonic()
+            else:
+                self._ask_whether_broker_is_there(consumer)
+        records = in_partition_order(self._connection, batches)
+        self._holdings.delivered(records)
+        return records
+
+    def settled(self, records: Sequence[Record]) -> None:
+        self._holdings.settle(records)
+
+    def pause(self, topics: Sequence[str]) -> None:
+        self._holdings.pause(topics)
+        if self._consumer is not None:
+            self._consumer.pause(*self._assigned_of(self._consumer, topics))
+
+    def resume(self, topics: Sequence[str]) -> None:
+        self._holdings.resume(topics)
+        if self._consumer is not None:
+            self._consumer.resume(*self._assigned_of(self._consumer, topics))
+
+    def commit(self) -> None:
+        if self._consumer is not None:
+            with reaching(self._connection, f"committing for group {self._group}"):
+                self._commit_due(self._consumer)
+
+    def on_revoked(self, callback: Callable[[frozenset[TopicPartition]], None]) -> None:
+        self._holdings.revoked = callback
+
+    def close(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is None:
+            return
+        # What can't be committed is delivered again; leaving the group matters more.
+        self._try_to_commit(consumer)
+        with reaching(self._connection, f"leaving group {self._group}"):
+            consumer.close(autocommit=False, timeout_ms=CLOSE_TIMEOUT_MS)
+
+    def _open(self) -> KafkaConsumer:
+        consumer = KafkaConsumer(
+            group_id=self._group,
+            partition_assignment_strategy=[CooperativeStickyAssignor],
+            **self._membership,
+            **self._connection.consumer_options(),
+        )
+        names = [self._connection.topic_name(topic) for topic in self._topics]
+        # Known before the group is joined: a leader without metadata hands out nothing, and the group joins twice.
+        missing = [name for name in names if not consumer.partitions_for_topic(name)]
+        if missing:
+            consumer.close(autocommit=False, timeout_ms=CLOSE_TIMEOUT_MS)
+            failed = LookupError(f"{', '.join(missing)} doesn't exist")
+            raise Unavailable(failure_text(self._connection, f"joining group {self._group}", failed))
+        consumer.subscribe(names, listener=Rebalance(self._connection, consumer, self._group, self._holdings))
+        self._consumer = consumer
+        return consumer
+
+    def _assigned_of(self, consumer: KafkaConsumer, topics: Sequence[str]) -> list[KafkaPartition]:
+        names = {self._connection.topic_name(topic) for topic in topics}
+        return [partition for partition in consumer.assignment() or () if partition.topic in names]
+
+    def _commit_at_intervals(self, consumer: KafkaConsumer) -> None:
+        if self._clock.monotonic() - self._committed_at >= self._commit_interval_s:
+            # A rebalance under way refuses commits; the same prefix goes out with the next interval or revocation.
+            self._try_to_commit(consumer)
+
+    def _try_to_commit(self, consumer: KafkaConsumer) -> None:
+        try:
+            self._commit_due(consumer)
+        except KafkaError as error:
+            logger.warning(
+                "%s",
+                failure_text(self._connection, f"a commit of group {self._group}", error),
+                extra=action("kafka.commit_refused", group=self._group),
+            )
+
+    def _commit_due(self, consumer: KafkaConsumer) -> None:
+        self._committed_at = self._clock.monotonic()
+        due = self._holdings.due()
+        if due:
+            consumer.commit(self._holdings.as_offsets(due), timeout_ms=self._timeout_ms)
+            self._holdings.confirm(due)
+
+    def _leave_removed_offsets(self, consumer: KafkaConsumer, lost: Mapping[KafkaPartition, object]) -> None:
+        for partition, offset in lost.items():
+            logger.error(
+                "offset %s of %s/%d can't be read any more, going on at the earliest",
+                offset,
+                self._connection.short_name(partition.topic),
+                partition.partition,
+                extra=action("intake.offsets_lost", partition=partition.partition, first=offset),
+            )
+            consumer.seek_to_beginning(partition)
+
+    def _ask_whether_broker_is_there(self, consumer: KafkaConsumer) -> None:
+        """poll() says nothing when the broker is gone, which would pass for empty topics."""
+        now = self._clock.monotonic()
+        if now - self._heard_at >= _SILENCE_BEFORE_ASKING_S:
+            first = KafkaPartition(self._connection.topic_name(self._topics[0]), 0)
+            consumer.end_offsets([first], timeout_ms=self._timeout_ms)
+            self._heard_at = now

@@ -1,0 +1,47 @@
+"""What groups have committed, read in one round trip whatever the number of partitions."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from kafka import KafkaAdminClient
+from kafka import TopicPartition as KafkaPartition
+from kafka.structs import OffsetAndMetadata
+
+from issuetracker_dagster.adapters.kafka.connection import KafkaConnection
+from issuetracker_dagster.ports.topics import Position, TopicPartition
+
+
+class _Groups(Protocol):
+    """What is used of the admin client."""
+
+    def list_group_offsets(
+        self, group_specs: dict[str, None]
+    ) -> Mapping[str, Mapping[KafkaPartition, OffsetAndMetadata]]: ...
+
+    def close(self) -> None: ...
+
+
+class GroupOffsets:
+    """Reads committed positions; connects at the first call. Not thread-safe; errors are kafka-python's."""
+
+    def __init__(self, connection: KafkaConnection, *, timeout_ms: int) -> None:
+        self._connection = connection
+        self._timeout_ms = timeout_ms
+        self._admin: _Groups | None = None
+
+    def committed(self, group: str) -> Mapping[TopicPartition, Position]:
+        """Positions by short topic name, partitions without a commit left out."""
+        if self._admin is None:
+            options = {**self._connection.client_options(), "request_timeout_ms": self._timeout_ms}
+            self._admin = KafkaAdminClient(**options)
+        found = self._admin.list_group_offsets({group: None})[group]
+        return {
+            (self._connection.short_name(partition.topic), partition.partition): Position(at.offset, at.metadata or "")
+            for partition, at in found.items()
+            if at.offset is not None and at.offset >= 0
+        }
+
+    def close(self) -> None:
+        if self._admin is not None:
+            self._admin.close()
+            self._admin = None
