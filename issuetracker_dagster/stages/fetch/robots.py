@@ -1,0 +1,159 @@
+"""robots.txt of each host, kept for a day (an unavailable one for minutes), in the memory of this process."""
+
+import logging
+import threading
+from collections.abc import Sequence
+
+import msgspec
+
+from issuetracker_dagster.errors import NotDue, PermanentError
+from issuetracker_dagster.model.headers import TargetType
+from issuetracker_dagster.model.records import Seed
+from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.model.urls import BadUrl, normalise, parse_http
+from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.http import Fetcher, FetchRequest, FetchResponse, TimedOut
+from issuetracker_dagster.ports.stores import Seeds
+from issuetracker_dagster.stages.fetch.answers import left_alone_until_ms, redirect_target
+from issuetracker_dagster.stages.fetch.options import FetchOptions
+from issuetracker_dagster.stages.fetch.recent import Recent
+from issuetracker_dagster.stages.fetch.robots_text import RobotsText
+
+logger = logging.getLogger(__name__)
+
+_MAX_REDIRECTS = 5
+_LOCKS = 64
+_LINE_UP_S = 2.0
+_LINE_UP_AGAIN_MS = 1_000
+
+
+class RobotsAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """May this URL be fetched? `unavailable_until_ms` > 0: nobody knows before then. `delay_ms` between requests."""
+
+    allowed: bool = True
+    delay_ms: int = 0
+    unavailable_until_ms: int = 0
+
+
+class _Known(msgspec.Struct, frozen=True, kw_only=True):
+    text: RobotsText | None = None  # None: everything is allowed
+    unavailable_until_ms: int = 0
+
+
+class Robots:
+    """Answers from memory or by asking the host. With `seeds`, sitemaps found there are offered as disabled seeds."""
+
+    def __init__(self, fetcher: Fetcher, clock: Clock, options: FetchOptions, seeds: Seeds | None = None) -> None:
+        self._fetcher = fetcher
+        self._clock = clock
+        self._options = options
+        self._seeds = seeds
+        self._recent: Recent[tuple[str, str], _Known] = Recent(clock, options.robots_hosts)
+        self._locks = [threading.Lock() for _ in range(_LOCKS)]
+
+    def known(self, url: str, user_agent: str) -> RobotsAnswer | None:
+        """The answer when it takes no request."""
+        known = self._recent.get((_origin(url), user_agent))
+        return None if known is None else self._answer(known, url)
+
+    def read(self, url: str, user_agent: str) -> RobotsAnswer:
+        """The answer, asking the host when needed; one thread asks, others line up for a moment.
+
+        Raises `NotDue` when that moment wasn't enough, `TransientError` when the host can't be reached at all, and
+        `PermanentError` when it may not be asked (its address).
+        """
+        origin = _origin(url)
+        lock = self._locks[hash(origin) % _LOCKS]
+        if not lock.acquire(timeout=_LINE_UP_S):
+            due_ms = self._clock.now_ms() + _LINE_UP_AGAIN_MS
+            raise NotDue(str(parse_http(url).host), due_ms, "its robots.txt is being fetched")
+        try:
+            known = self._recent.get((origin, user_agent))
+            if known is None:
+                known = self._fetch(origin, user_agent)
+                self._recent.put((origin, user_agent), known, self._ttl_ms(known))
+        finally:
+            lock.release()
+        return self._answer(known, url)
+
+    def _answer(self, known: _Known, url: str) -> RobotsAnswer:
+        if known.unavailable_until_ms:
+            return RobotsAnswer(allowed=False, unavailable_until_ms=known.unavailable_until_ms)
+        if known.text is None:
+            return RobotsAnswer()
+        delay_ms = min(known.text.crawl_delay_ms, self._options.crawl_delay_cap_ms)
+        return RobotsAnswer(allowed=known.text.allows(url), delay_ms=delay_ms)
+
+    def _ttl_ms(self, known: _Known) -> int:
+        if known.unavailable_until_ms:
+            return max(known.unavailable_until_ms - self._clock.now_ms(), 1)
+        return self._options.robots_ttl_ms
+
+    def _fetch(self, origin: str, user_agent: str) -> _Known:
+        try:
+            response = self._get(f"{origin}/robots.txt", user_agent)
+        except TimedOut as error:
+            return self._unavailable(origin, str(error), None)
+        except PermanentError as error:
+            if error.code == "bad_encoding":
+                return self._unavailable(origin, str(error), None)
+            raise
+        if response is None:
+            return _Known()
+        if response.status >= 500 or response.status == 429:
+            cap_ms = self._options.retry_after_cap_ms
+            until_ms = left_alone_until_ms(response, self._clock.now_ms(), cap_ms)
+            return self._unavailable(origin, f"{response.url} answered {response.status}", until_ms)
+        if not 200 <= response.status < 300:
+            return _Known()
+        text = RobotsText(response.body, user_agent)
+        self._offer(origin, text.sitemaps)
+        return _Known(text=text)
+
+    def _get(self, url: str, user_agent: str) -> FetchResponse | None:
+        """The last answer after redirects; None when they lead nowhere: no robots.txt then (RFC 9309, 2.3.1)."""
+        response = self._ask(url, user_agent)  # what is wrong with the host itself is the caller's to know
+        try:
+            for _ in range(_MAX_REDIRECTS):
+                target = redirect_target(response)
+                if target is None:
+                    return response
+                response = self._ask(target, user_agent)
+            return response if redirect_target(response) is None else None
+        except PermanentError:
+            return None
+
+    def _ask(self, url: str, user_agent: str) -> FetchResponse:
+        request = FetchRequest(
+            url=url,
+            user_agent=user_agent,
+            timeout_ms=self._options.robots_timeout_ms,
+            max_bytes=self._options.robots_max_bytes,
+            cut=True,
+        )
+        return self._fetcher.fetch(request)
+
+    def _unavailable(self, origin: str, reason: str, until_ms: int | None) -> _Known:
+        until_ms = max(until_ms or 0, self._clock.now_ms() + self._options.robots_error_ttl_ms)
+        logger.warning(
+            f"robots.txt of {origin} is unavailable, its pages wait: {reason}",
+            extra=action("robots.unavailable", origin=origin, until_ms=until_ms),
+        )
+        return _Known(unavailable_until_ms=until_ms)
+
+    def _offer(self, origin: str, sitemaps: Sequence[str]) -> None:
+        if self._seeds is None or not sitemaps:
+            return
+        host = str(parse_http(origin).host)
+        seeds = []
+        for sitemap in sitemaps:
+            try:
+                url = normalise(sitemap, origin)
+            except BadUrl:
+                continue
+            seeds.append(Seed(url=url, source=f"robots:{host}", target_type=TargetType.SITEMAP, enabled=False))
+        self._seeds.add(seeds)
+
+
+def _origin(url: str) -> str:
+    return str(parse_http(url).origin)
