@@ -14,8 +14,8 @@ import psutil
 from issuetracker_dagster.errors import IssueTrackerError
 
 _POLL_S = 0.05
-# Popen objects of children that this interpreter started: they must be waited for, or they stay as zombies.
-_started_here: dict[int, subprocess.Popen[bytes]] = {}
+# In the environment of everything that `dagster dev` of a home starts; see `family`.
+FAMILY_MARK = "ISSUETRACKER_DEV_FAMILY"
 
 
 class StartFailed(IssueTrackerError):
@@ -33,6 +33,10 @@ class Identity:
     def of(cls, pid: int) -> "Identity":
         """The identity of a running process; psutil.NoSuchProcess when there is none."""
         return cls(pid, psutil.Process(pid).create_time())
+
+
+# Popen objects of children that this interpreter started: they must be waited for, or they stay as zombies.
+_started_here: dict[Identity, subprocess.Popen[bytes]] = {}
 
 
 def spawn(
@@ -57,7 +61,7 @@ def spawn(
         child = subprocess.Popen(  # noqa: S603 - argv comes from this package, never through a shell
             list(argv),
             cwd=cwd,
-            env=None if env is None else dict(env),
+            env=dict(env) if env is not None else _own_environment(),
             user=user,
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -65,18 +69,18 @@ def spawn(
             start_new_session=True,
             pass_fds=() if hold is None else (hold,),
         )
-    _started_here[child.pid] = child
     try:
-        return Identity.of(child.pid)
+        identity = Identity.of(child.pid)
     except psutil.NoSuchProcess:
-        return Identity(child.pid, 0.0)
+        identity = Identity(child.pid, 0.0)
+    _started_here[identity] = child
+    return identity
 
 
 def is_alive(identity: Identity) -> bool:
     """Whether exactly this process still runs; a zombie or a stranger with its pid doesn't count."""
-    child = _started_here.get(identity.pid)
+    child = _started_here.get(identity)
     if child is not None and child.poll() is not None:
-        del _started_here[identity.pid]
         return False
     try:
         found = psutil.Process(identity.pid)
@@ -121,12 +125,24 @@ def gone_within(identity: Identity, timeout_s: float) -> bool:
     return True
 
 
+def exit_code(identity: Identity) -> int:
+    """The exit code of an ended process that this one started; -1 when it isn't known."""
+    child = _started_here.get(identity)
+    code = None if child is None else child.poll()
+    return -1 if code is None else code
+
+
 def tail(log: Path, lines: int = 15) -> str:
     """The last lines of a log file; empty when it can't be read."""
     try:
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
     except OSError:
         return ""
+
+
+def _own_environment() -> dict[str, str]:
+    # A service that is started from inside a run must not be taken for a part of that `dagster dev`.
+    return {name: value for name, value in os.environ.items() if name != FAMILY_MARK}
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:

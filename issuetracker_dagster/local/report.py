@@ -1,7 +1,7 @@
 """What a start or a stop says while it goes on, and how a terminal shows it."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-Phase = Literal["working", "ready", "joined", "stopped", "warning"]
+Phase = Literal["working", "note", "ready", "joined", "stopped", "warning"]
 
 _MARKS = {
+    "note": "·",
     "ready": "[green]✓[/green]",
     "joined": "[green]✓[/green]",
     "stopped": "[dim]■[/dim]",
@@ -42,19 +43,38 @@ def shown(console: Console) -> Iterator[Report]:
     Where the output isn't a terminal, the first "working" of each service is a line too: a log then shows what hangs.
     """
     announced: set[str] = set()
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as moving:
-        line = moving.add_task("")
+    moving: Progress | None = None
 
-        def report(step: Step) -> None:
-            name = f"[bold]{escape(step.service):<9}[/bold]"
-            text = escape(step.text)
+    def rest() -> None:
+        nonlocal moving
+        if moving is not None:
+            moving.stop()
+            moving = None
+
+    def move(text: str) -> None:
+        nonlocal moving
+        if moving is None:
+            columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+            moving = Progress(*columns, console=console, transient=True)
+            moving.add_task(text)
+            moving.start()
+        moving.update(moving.task_ids[0], description=text)
+
+    def report(step: Step) -> None:
+        text = f"[bold]{escape(step.service):<9}[/bold] {escape(step.text)}"
+        # A terminal that was closed must not stop the cleaning up that is reported to it.
+        with suppress(OSError):
             if step.phase != "working":
-                console.print(f"{_MARKS[step.phase]} {name} {text}", highlight=False)
+                rest()
+                console.print(f"{_MARKS[step.phase]} {text}", highlight=False)
             elif console.is_terminal:
-                moving.update(line, description=f"{name} {text}")
+                move(text)
             elif step.service not in announced:
                 announced.add(step.service)
-                console.print(f"  {name} {text}", highlight=False)
+                console.print(f"  {text}", highlight=False)
 
+    try:
         yield report
+    finally:
+        with suppress(OSError):
+            rest()

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from issuetracker_dagster.model.trace import action
 logger = logging.getLogger(__name__)
 
 _JOIN_TIMEOUT_S = 30.0
+_STOP_ORDER = ("valkey", "kafka")
 _LOG_LIMIT = 10 * 1024 * 1024
 
 
@@ -73,11 +74,15 @@ class LocalServices:
 
     def stop(self, report: Report = silent) -> tuple[str, ...]:
         """Stop every service of this home and return the names of those that ran. The data stays."""
-        return self._stop_all(report, lambda _: True)
+        with state.changing(self.home):
+            return tuple(name for name in _STOP_ORDER if self._stop(name, report))
 
     def release(self, report: Report = silent) -> tuple[str, ...]:
         """Stop the services that nobody asked to keep: what `dev` leaves behind after itself."""
-        return self._stop_all(report, lambda one: not one.kept)
+        with state.changing(self.home):
+            known = state.read(self.home).services
+            unkept = [name for name in _STOP_ORDER if name in known and not known[name].kept]
+            return tuple(name for name in unkept if self._stop(name, report))
 
     def status(self) -> list[ServiceStatus]:
         """The present condition of every service; changes nothing."""
@@ -155,11 +160,7 @@ class LocalServices:
     @contextlib.contextmanager
     def _folder_of(self, name: str, report: Report) -> Iterator[int]:
         """The lock on this service's data; a server that a killed command left behind unrecorded is ended first."""
-        with state.locked(self.home, name) as handle:
-            if handle is not None:
-                yield handle.fileno()
-                return
-        left_over = state.holder(self.home, name)
+        left_over = self._running(name, state.State())
         if left_over is not None:
             report(Step(name, "working", f"ending one that a killed start left behind (pid {left_over.pid})"))
             children.stop(left_over, grace_s=kafka.STOP_GRACE_S)
@@ -178,26 +179,26 @@ class LocalServices:
                 log.replace(log.with_suffix(".log.1"))
         return log
 
-    def _stop_all(self, report: Report, wanted: Callable[[state.Service], bool]) -> tuple[str, ...]:
-        with state.changing(self.home):
-            # Kafka last: what still runs may want to say goodbye to it.
-            names = [name for name, one in state.read(self.home).services.items() if wanted(one)]
-            return tuple(name for name in sorted(names, reverse=True) if self._stop(name, report))
-
     def _stop(self, name: str, report: Report) -> bool:
         known = state.read(self.home)
-        entry = known.services.get(name)
-        if entry is None:
-            return False
-        ran = children.is_alive(entry.identity)
-        if ran:
+        found = self._running(name, known)
+        if found is not None:
             report(Step(name, "working", "stopping"))
-            by_itself = children.stop(entry.identity, grace_s=kafka.STOP_GRACE_S)
-            logger.info("%s stopped.", entry.kind, extra=action("service.stopped", service=name, by_itself=by_itself))
+            by_itself = children.stop(found, grace_s=kafka.STOP_GRACE_S)
+            logger.info("%s stopped.", name, extra=action("service.stopped", service=name, by_itself=by_itself))
             text = "stopped" if by_itself else f"didn't stop within {kafka.STOP_GRACE_S:.0f} s and was killed"
             report(Step(name, "stopped" if by_itself else "warning", text))
-        state.write(self.home, known.without(name))
-        return ran
+        if name in known.services:
+            state.write(self.home, known.without(name))
+        return found is not None
+
+    def _running(self, name: str, known: state.State) -> children.Identity | None:
+        entry = known.services.get(name)
+        if entry is not None and children.is_alive(entry.identity):
+            return entry.identity
+        # Not recorded, or not recognised since the clock was set: whoever holds the data is ours all the same.
+        with state.locked(self.home, name) as handle:
+            return state.holder(self.home, name) if handle is None else None
 
     def _endpoints(self, started: tuple[str, ...], joined: tuple[str, ...], warnings: tuple[str, ...]) -> Endpoints:
         running = state.read(self.home).services
