@@ -1,6 +1,7 @@
 """The identity of a URL. Parsing is the WHATWG algorithm (ada-url); what counts as the same page is decided here."""
 
 import hashlib
+import re
 from urllib.parse import unquote
 
 from ada_url import URL
@@ -13,6 +14,10 @@ _TRACKING_NAMES = frozenset(
         "cmpid", "ocid", "at_medium", "at_campaign", "__twitter_impression", "wt_mc", "rss", "xtor",
     }
 )  # fmt: skip
+
+
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 class BadUrl(ValueError):
@@ -33,16 +38,26 @@ def parse_http(url: str, base: str | None = None) -> URL:
 def normalise(url: str, base: str | None = None) -> str:
     """The form under which a URL is known: no fragment, no credentials, no known tracking parameters.
 
-    Every other query parameter stays, in its order, since `?id=1` and `?id=2` are two pages. Idempotent.
+    Every other query parameter stays, in its order, since `?id=1` and `?id=2` are two pages. Percent escapes get one
+    form (RFC 3986, 6.2.2), so that `%ea%b0%80` of one link and `%EA%B0%80` of another are one page. Idempotent.
     Raises `BadUrl`.
     """
     parsed = parse_http(url, base)
     parsed.hash = ""
     parsed.username = ""
     parsed.password = ""
-    parsed.hostname = parsed.hostname.rstrip(".")
-    parsed.search = _without_tracking(parsed.search)
+    host = parsed.hostname.rstrip(".")
+    if not host:
+        raise BadUrl(f"{url[:200]!r} has no host")
+    parsed.hostname = host
+    parsed.pathname = _ESCAPE.sub(_one_way, parsed.pathname)
+    parsed.search = _ESCAPE.sub(_one_way, _without_tracking(parsed.search))
     return str(parsed.href)
+
+
+def _one_way(escape: re.Match[str]) -> str:
+    character = chr(int(escape[1], 16))
+    return character if character in _UNRESERVED else escape[0].upper()
 
 
 def _without_tracking(search: str) -> str:
