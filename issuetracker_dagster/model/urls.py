@@ -46,10 +46,11 @@ def normalise(url: str, base: str | None = None) -> str:
     parsed.hash = ""
     parsed.username = ""
     parsed.password = ""
-    host = parsed.hostname.rstrip(".")
-    if not host:
-        raise BadUrl(f"{url[:200]!r} has no host")
-    parsed.hostname = host
+    try:
+        parsed.hostname = parsed.hostname.rstrip(".")
+    except ValueError:
+        # Dots only, or a number at the end that makes no address.
+        raise BadUrl(f"{url[:200]!r} has no host") from None
     parsed.pathname = _ESCAPE.sub(_one_way, parsed.pathname)
     parsed.search = _ESCAPE.sub(_one_way, _without_tracking(parsed.search))
     return str(parsed.href)
@@ -64,7 +65,8 @@ def _without_tracking(search: str) -> str:
     if len(search) < 2:
         return ""
     kept = [pair for pair in search[1:].split("&") if pair and not _is_tracking(pair.partition("=")[0])]
-    return "&".join(kept)
+    # With its question mark: the setter takes a leading one of the query itself for the separator.
+    return "?" + "&".join(kept) if kept else ""
 
 
 def _is_tracking(name: str) -> bool:
