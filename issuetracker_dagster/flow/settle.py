@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from issuetracker_dagster.errors import IssueTrackerError, PublishFailed, Unavailable
+from issuetracker_dagster.errors import IssueTrackerError, PermanentError, PublishFailed, Unavailable
 from issuetracker_dagster.flow.dead_letter import dead_letter
 from issuetracker_dagster.flow.publish import Publisher, Request
 from issuetracker_dagster.flow.retry import RetryScheduler
@@ -111,6 +111,12 @@ class Settler:
                 extra=action("publish.failed", root_id=message.headers.root_id),
             )
             return Kept() if isinstance(decision, DeadLetter) else Later(OUTAGE_DELAY_MS)
+        except PermanentError as error:
+            if isinstance(decision, DeadLetter):
+                logger.error("the DLQ refused %s: %s", message.identity, error, extra=action("publish.failed"))
+                return Kept()
+            # What goes onward is refused by Kafka itself, most likely for its size: another try won't help.
+            return self.settle(message, payload, error)
 
     def _execute(self, decision: Decision, message: Message, payload: Payload | None) -> Settlement:
         match decision:

@@ -54,8 +54,11 @@ class IntakeReader(Protocol):
     def commit(self, positions: Mapping[TopicPartition, Position]) -> None:
         """Commit for the group; raises `CommitRefused` while the group has live members."""
 
-    def rewind_to_time(self, timestamp_ms: int) -> None:
-        """Continue from the first record at or after that time in each partition, but never skip forward."""
+    def rewind_to_time(self, timestamp_ms: int) -> Mapping[TopicPartition, int]:
+        """Continue from the first record at or after that time in each partition, but never skip forward.
+
+        Returns the position of every partition from which reading goes on.
+        """
 
     def reset(self) -> None:
         """Forget positions and continue from what is committed."""

@@ -1,0 +1,29 @@
+"""The code location: everything in `defs`, put together. No logic, no connections; loads with nothing running."""
+
+import dagster as dg
+
+from issuetracker_dagster.defs.assets import asset_specs
+from issuetracker_dagster.defs.checks import depth_checks
+from issuetracker_dagster.defs.intakes import intake_sensors
+from issuetracker_dagster.defs.resources import Parts
+from issuetracker_dagster.defs.shifts import shift_jobs
+from issuetracker_dagster.defs.upkeep import health_probe, retry_relay, seed_scheduler
+from issuetracker_dagster.defs.workers import worker_sensors
+from issuetracker_dagster.settings.load import Settings
+
+_settings = Settings()
+_jobs = shift_jobs()
+
+defs = dg.Definitions(
+    assets=asset_specs(),
+    asset_checks=depth_checks(),
+    jobs=_jobs,
+    sensors=[
+        *intake_sensors(_settings),
+        *worker_sensors(_jobs, _settings),
+        retry_relay,
+        seed_scheduler(_settings),
+        health_probe,
+    ],
+    resources={"parts": Parts()},
+)

@@ -1,0 +1,102 @@
+"""Sensor toggles as feature flags: the three values of a setting, and the live state of a toggle.
+
+Reading a toggle from inside a run is no public API of Dagster (its issue 12825), so the one place that does it is here,
+and `tests/defs` notice when a new version changes it.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+
+import dagster as dg
+from dagster._core.definitions.selector import InstigatorSelector, RepositorySelector
+
+from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
+from issuetracker_dagster.settings.load import Settings
+
+CACHE_S = 2.0
+
+
+def default_status(setting: bool | None, *, unset: bool) -> dg.DefaultSensorStatus:
+    """The state of a sensor that nobody has toggled: what the setting says, or `unset` when it says nothing."""
+    running = unset if setting is None else setting
+    return dg.DefaultSensorStatus.RUNNING if running else dg.DefaultSensorStatus.STOPPED
+
+
+def refusal(setting: bool | None, variable: str) -> dg.SkipReason | None:
+    """Why a tick does nothing although the toggle is on: `false` in the environment is off whatever the UI says."""
+    if setting is False:
+        return dg.SkipReason(f"{variable}=false switches this off whatever the toggle says; unset it to use the toggle")
+    return None
+
+
+class LiveToggle:
+    """The present state of a sensor's toggle, read at most every two seconds."""
+
+    def __init__(
+        self,
+        instance: dg.DagsterInstance,
+        location: RepositorySelector,
+        sensor_name: str,
+        *,
+        setting: bool | None,
+        unset: bool,
+    ) -> None:
+        self._instance = instance
+        self._selector_id = InstigatorSelector(
+            location_name=location.location_name, repository_name=location.repository_name, name=sensor_name
+        ).get_id()
+        self._setting = setting
+        self._unset = unset
+        self._lock = threading.Lock()
+        self._read_at = float("-inf")
+        self._is_on = False
+
+    def __call__(self) -> bool:
+        """Whether it is on; `false` in the environment wins over the toggle."""
+        if self._setting is False:
+            return False
+        with self._lock:
+            if time.monotonic() - self._read_at > CACHE_S:
+                self._is_on = self._read()
+                self._read_at = time.monotonic()
+            return self._is_on
+
+    def _read(self) -> bool:
+        state = self._instance.get_instigator_state("", self._selector_id)
+        if state is None or state.status.value == "DECLARED_IN_CODE":
+            return self._unset if self._setting is None else self._setting
+        return state.status.value == "RUNNING"
+
+
+def intake_sensor_name(stage: Stage) -> str:
+    """The sensor whose toggle is the flag of the stage's queue."""
+    return f"{stage.value}_intake"
+
+
+def worker_sensor_name(stage: Stage) -> str:
+    """The sensor whose toggle switches the stage."""
+    return f"{stage.value}_workers"
+
+
+def intake_toggle(context: dg.OpExecutionContext, stage: Stage, settings: Settings) -> Callable[[], bool]:
+    """The flag of a stage's queue as a running op sees it; off for a stage without a queue."""
+    if stage not in QUEUED_STAGES:
+        return lambda: False
+    setting = settings.queue(stage.value).priority_queue_enabled
+    return _toggle(context, intake_sensor_name(stage), setting, unset=False)
+
+
+def stage_toggle(context: dg.OpExecutionContext, stage: Stage, settings: Settings) -> Callable[[], bool]:
+    """Whether a stage is switched on, as a running op sees it."""
+    return _toggle(context, worker_sensor_name(stage), settings.stage_enabled(stage.value), unset=True)
+
+
+def _toggle(
+    context: dg.OpExecutionContext, sensor_name: str, setting: bool | None, *, unset: bool
+) -> Callable[[], bool]:
+    origin = context.run.remote_job_origin
+    if origin is None:  # started in this process, as tests do: there is no UI whose toggle could be asked
+        return lambda: unset if setting is None else setting
+    location = origin.repository_origin.get_selector()
+    return LiveToggle(context.instance, location, sensor_name, setting=setting, unset=unset)

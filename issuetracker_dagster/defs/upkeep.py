@@ -1,0 +1,60 @@
+"""Sensors `retry_relay`, `seed_scheduler` and `health_probe`: what keeps the journey moving and visible."""
+
+import dagster as dg
+
+from issuetracker_dagster.defs.assets import observations
+from issuetracker_dagster.defs.checks import check_evaluations
+from issuetracker_dagster.defs.flags import default_status, refusal
+from issuetracker_dagster.defs.ticks import guarded
+from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.parts import Wiring
+from issuetracker_dagster.wiring.upkeep import relay
+
+RELAY_BUDGET_MS = 5_000
+
+
+@dg.sensor(
+    name="retry_relay",
+    minimum_interval_seconds=5,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Publishes due retries, brings back what dead workers held, empties the queues' outboxes to the DLQ.",
+)
+@guarded
+def retry_relay(context: dg.SensorEvaluationContext, wiring: Wiring) -> dg.SkipReason:  # noqa: ARG001
+    report = relay(wiring, RELAY_BUDGET_MS)
+    return dg.SkipReason(
+        f"{report.relayed} due retries published, {report.reaped} leases came back, {report.buried} went to the DLQ"
+    )
+
+
+def seed_scheduler(settings: Settings) -> dg.SensorDefinition:
+    """The sensor that publishes due seeds; its toggle is `STAGES_SCHEDULER_ENABLED`."""
+    setting = settings.stage_enabled("scheduler")
+
+    @dg.sensor(
+        name="seed_scheduler",
+        minimum_interval_seconds=5,
+        default_status=default_status(setting, unset=True),
+        description="Publishes crawl jobs for due seeds. This toggle is the flag STAGES_SCHEDULER_ENABLED.",
+        metadata={"setting": "STAGES_SCHEDULER_ENABLED"},
+    )
+    @guarded
+    def tick(context: dg.SensorEvaluationContext, wiring: Wiring) -> dg.SkipReason:  # noqa: ARG001
+        off = refusal(setting, "STAGES_SCHEDULER_ENABLED")
+        if off:
+            return off
+        report = wiring.publish_due_seeds()
+        return dg.SkipReason(f"{report.published} of {report.due} due seeds published")
+
+    return tick
+
+
+@dg.sensor(
+    name="health_probe",
+    minimum_interval_seconds=25,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Observes topics, queues and tables, and judges the queues; no run is started for it.",
+)
+@guarded
+def health_probe(context: dg.SensorEvaluationContext, wiring: Wiring) -> dg.SensorResult:  # noqa: ARG001
+    return dg.SensorResult(asset_events=[*observations(wiring), *check_evaluations(wiring)])

@@ -1,0 +1,9 @@
+"""Puts settings, adapters, flow and stages together. Nothing is opened before it is used, nothing at import.
+
+- `endpoints`  where Kafka, Redis and SQL are: settings, else what `issuetracker up` left running
+- `parts`      `Wiring`: the parts of one process
+- `handlers`   the handler of each stage
+- `crews`      the crew of a stage in a mode, with everything that it opens and closes
+- `upkeep`     the relay tick: due retries, leases of the dead, outboxes
+- `logs`       what a log line looks like
+"""

@@ -1,0 +1,54 @@
+"""Where Kafka, Redis and SQL are: the settings say, or else the embedded services that run in the home folder."""
+
+import json
+from pathlib import Path
+
+import msgspec
+
+from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.settings.load import Settings
+
+LOOPBACK = "127.0.0.1"
+
+
+class Endpoints(msgspec.Struct, frozen=True):
+    """Addresses; empty where there is none. The repr leaves them out, since URLs may hold passwords."""
+
+    kafka: str
+    redis: str
+    database: str
+
+    def __repr__(self) -> str:
+        return "Endpoints(…)"
+
+
+def endpoints(settings: Settings) -> Endpoints:
+    """The addresses of the moment; embedded services are looked up anew each time."""
+    home = settings.home
+    embedded = _embedded_ports(home)
+    return Endpoints(
+        kafka=settings.kafka.bootstrap_servers or _address(embedded, "kafka"),
+        redis=settings.redis.url.get_secret_value() or _address(embedded, "valkey", "redis://", "/0"),
+        database=settings.general.database_url.get_secret_value() or f"sqlite:///{home / 'issuetracker.db'}",
+    )
+
+
+def missing(found: Endpoints) -> Unavailable:
+    """The error for a process that has nowhere to go."""
+    absent = [name for name, address in (("Kafka", found.kafka), ("Redis", found.redis)) if not address]
+    return Unavailable(
+        f"{' and '.join(absent)} isn't configured and no embedded one runs: set KAFKA_BOOTSTRAP_SERVERS and REDIS_URL, "
+        "or run `issuetracker up` (or start with `issuetracker dev`)"
+    )
+
+
+def _embedded_ports(home: Path) -> dict[str, int]:
+    try:
+        services = json.loads((home / "run" / "services.json").read_text())["services"]
+        return {name: int(service["ports"][0]) for name, service in services.items()}
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return {}  # none were ever started here, or the file is being replaced: the same as none
+
+
+def _address(ports: dict[str, int], name: str, prefix: str = "", suffix: str = "") -> str:
+    return f"{prefix}{LOOPBACK}:{ports[name]}{suffix}" if name in ports else ""

@@ -1,0 +1,66 @@
+"""Heartbeats of a shift, written by a thread of their own so that a busy shift is never taken for a dead one."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.flow.shift import Shift
+from issuetracker_dagster.model.stage import Stage
+from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.wiring.parts import Wiring
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def signs_of_life(wiring: Wiring, stage: Stage, slot: int, run_id: str) -> Iterator["LifeSigns"]:
+    """Beat until the block ends, then take the sign away. A Redis that is out only silences it."""
+    signs = LifeSigns(wiring, stage, slot, run_id)
+    signs.start()
+    try:
+        yield signs
+    finally:
+        signs.stop()
+
+
+class LifeSigns:
+    """The beating thread; `shift`, once set, has its mode and counts told along."""
+
+    def __init__(self, wiring: Wiring, stage: Stage, slot: int, run_id: str) -> None:
+        self._heartbeats = wiring.heartbeats
+        self._every_s = wiring.settings.shift.worker_heartbeat / 1000
+        self._stage = stage
+        self._slot = slot
+        self._run_id = run_id
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+        self.shift: Shift | None = None
+
+    def start(self) -> None:
+        """Beat at once, then on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Beat no more."""
+        self._stop.set()
+        self._thread.join(timeout=5)
+        try:
+            self._heartbeats.clear(self._stage.value, self._slot, self._run_id)
+        except Unavailable as error:
+            logger.warning("the last heartbeat stays: %s", error, extra=action("redis.unavailable"))
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self._heartbeats.beat(self._stage.value, self._slot, self._run_id, self._info())
+            except Unavailable as error:
+                logger.warning("no heartbeat: %s", error, extra=action("redis.unavailable"))
+            if self._stop.wait(self._every_s):
+                return
+
+    def _info(self) -> dict[str, str]:
+        if self.shift is None:
+            return {"mode": "starting"}
+        return {"mode": self.shift.mode, **{kind: str(count) for kind, count in self.shift.counts().items()}}

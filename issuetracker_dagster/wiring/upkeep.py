@@ -1,0 +1,37 @@
+"""The relay tick: due retries go back to Kafka, leases of the dead come back, outboxes go to the DLQ."""
+
+import msgspec
+
+from issuetracker_dagster.flow.reap import empty_outbox, reap
+from issuetracker_dagster.model.stage import QUEUED_STAGES
+from issuetracker_dagster.wiring.parts import Wiring
+
+RELAY = "retry_relay"
+RELAY_SILENT_AFTER_MS = 120_000
+
+
+class RelayReport(msgspec.Struct, frozen=True):
+    """One relay tick in numbers."""
+
+    relayed: int
+    reaped: int
+    buried: int
+
+
+def relay(wiring: Wiring, budget_ms: int) -> RelayReport:
+    """Do all of it once, and leave a sign of life. Raises `PublishFailed`, `Unavailable`."""
+    relayed = wiring.retries.relay(budget_ms)
+    reaped = buried = 0
+    for stage in QUEUED_STAGES:
+        queue = wiring.queue(stage)
+        reaped += reap(queue)
+        buried += empty_outbox(queue, stage, wiring.producer, wiring.clock)
+    wiring.heartbeats.beat(RELAY, 0, RELAY, {})
+    return RelayReport(relayed, reaped, buried)
+
+
+def relay_is_fresh(wiring: Wiring) -> bool:
+    """Whether the relay has ticked lately: queues mustn't be filled while nobody relays retries."""
+    beats = wiring.heartbeats.alive(RELAY)
+    now_ms = wiring.heartbeats.now_ms()
+    return any(now_ms - beat.at_ms < RELAY_SILENT_AFTER_MS for beat in beats)
