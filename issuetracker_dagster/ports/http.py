@@ -31,6 +31,8 @@ class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
 class FetchResponse(msgspec.Struct, frozen=True, kw_only=True):
     """An answer of any status. Header names are in lower case, the first of each name counts.
 
+    Bytes of a `location` that aren't UTF-8 are surrogates (PEP 383), in any other header U+FFFD.
+
     `body` is decoded of its content encoding; it is empty for anything but a 2xx and for skipped types.
     """
 

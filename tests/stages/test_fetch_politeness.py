@@ -159,8 +159,9 @@ def test_a_crawl_delay_keeps_the_distance(world: FetchWorld, site: Site) -> None
     assert world.not_due(site.url("/no")).due_ms == world.clock.now_ms() + 10_000
 
 
-def test_a_crawl_delay_is_capped(world: FetchWorld, site: Site) -> None:
-    site.pages["/robots.txt"] = fixed(b"User-agent: *\nCrawl-delay: 86400")
+@pytest.mark.parametrize("delay", [b"31", b"86400", b"1e308"])
+def test_a_crawl_delay_is_capped(world: FetchWorld, site: Site, delay: bytes) -> None:
+    site.pages["/robots.txt"] = fixed(b"User-agent: *\nCrawl-delay: " + delay)
     world.fetched(site.url("/a"))
     assert world.not_due(site.url("/no")).due_ms == world.clock.now_ms() + 30_000
 
@@ -299,7 +300,7 @@ def test_every_recorded_robots_file_is_read_without_an_error(shared_data: Path) 
         ("IssueTracker/0.1", "IssueTracker"),
         ("Mozilla/5.0 (compatible; Some-bot/1.0; +https://x.test)", "Some-bot"),
         ("Mozilla/5.0 (X11) Safari", "Mozilla"),
-        ("123", "*"),
+        ("", "*"),
     ],
 )
 def test_the_name_in_a_user_agent(agent: str, name: str) -> None:
@@ -312,6 +313,11 @@ def test_our_own_group_counts_before_the_general_one() -> None:
     assert (text.allows("https://x.test/yes"), text.allows("https://x.test/no")) == (True, False)
     assert text.crawl_delay_ms == 2_000
     assert not RobotsText(raw, "Another/1").allows("https://x.test/yes")
+
+
+def test_the_group_of_a_crawler_with_a_longer_or_shorter_name_is_not_ours() -> None:
+    raw = b"User-agent: issue\nUser-agent: issue9\nUser-agent: issuetracker-images\nDisallow: /\n"
+    assert RobotsText(raw, "IssueTracker/0.1").allows("https://x.test/yes")
 
 
 def test_thousands_of_agents_times_thousands_of_rules_cost_little() -> None:

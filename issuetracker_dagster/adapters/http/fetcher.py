@@ -165,8 +165,14 @@ async def _read(response: aiohttp.ClientResponse, request: FetchRequest) -> byte
 def _first_of_each(headers: Mapping[str, str]) -> dict[str, str]:
     first: dict[str, str] = {}
     for name, value in headers.items():
-        first.setdefault(name.lower(), value)
+        lowered = name.lower()
+        # Bytes that aren't UTF-8 came as surrogates, which no database or log takes; a Location still needs the bytes.
+        first.setdefault(lowered, value if lowered == "location" else _printable(value))
     return first
+
+
+def _printable(value: str) -> str:
+    return value if value.isascii() else value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _told(error: BaseException) -> str:

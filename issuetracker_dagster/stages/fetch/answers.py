@@ -83,7 +83,7 @@ def left_alone_until_ms(response: FetchResponse, now_ms: int, cap_ms: int) -> in
 def http_date_ms(text: str) -> int | None:
     """Unix milliseconds of an HTTP date; None when it is none."""
     try:
-        parsed = parsedate_to_datetime(text)
+        parsed = parsedate_to_datetime(text[:100])
         moment = parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
         return int((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)
     except (TypeError, ValueError, IndexError, OverflowError):

@@ -8,10 +8,11 @@ from protego import Protego
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _AGENT_LINE = re.compile(r"\s{0,50}user[- ]?agent\s{0,50}:?(?P<name>.*)", re.IGNORECASE)
-_PRODUCT = re.compile(r"[A-Za-z_-]+")
-_COMPATIBLE = re.compile(r"compatible;\s{0,10}([A-Za-z_-]+)")
+_PRODUCT = re.compile(r"[A-Za-z0-9_-]+")
+_COMPATIBLE = re.compile(r"compatible;\s{0,10}([A-Za-z0-9_-]+)")
 _NOBODY = "User-agent: nobody-we-are"
 _MAX_SITEMAPS = 50
+_DAY_S = 86_400.0
 
 
 class RobotsText:
@@ -27,8 +28,8 @@ class RobotsText:
 
     @property
     def crawl_delay_ms(self) -> int:
-        """The pause between requests that the host asks for; 0 when it asks for none."""
-        return int((self._rules.crawl_delay(self._name) or 0) * 1000)
+        """The pause between requests that the host asks for, at most a day; 0 when it asks for none."""
+        return int(min(self._rules.crawl_delay(self._name) or 0, _DAY_S) * 1000)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -71,7 +72,7 @@ def _bounded(text: str, name: str) -> Iterator[str]:
         token = _PRODUCT.match(agent)
         if not agent or agent == "*":
             yield line
-        elif token and token.group().lower() in name:
+        elif token and token.group().lower() == name:
             yield f"User-agent: {token.group()}"  # without the version that some write behind it
         else:
             yield _NOBODY
