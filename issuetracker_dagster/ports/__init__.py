@@ -8,5 +8,6 @@ contract suite in `tests/contracts` that both must pass.
 - `retries`  the set of messages that wait for their due time
 - `locks`    locks with fencing epochs, URL locks, heartbeats
 - `hosts`    politeness: permits, breaker, the frontier of jobs whose host isn't due
+- `http`     one bounded GET
 - `stores`   SQL, one protocol for each thing that a stage or a flow keeps
 """
