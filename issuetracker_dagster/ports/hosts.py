@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from issuetracker_dagster.model.queue import Lease, QueueEntry
+from issuetracker_dagster.model.queue import Lease, OutboxEntry, QueueEntry
 from issuetracker_dagster.model.records import FetcherRule
 
 
@@ -50,3 +50,12 @@ class Frontier(Protocol):
 
     def size(self) -> int:
         """Jobs waiting, over all hosts (a counter, not a scan)."""
+
+    def outbox(self, limit: int = 100) -> Sequence[tuple[str, OutboxEntry]]:
+        """Jobs on their way to the DLQ (too old, delivered too often, overflow), with their hosts; they stay."""
+
+    def outbox_remove(self, entries: Sequence[tuple[str, OutboxEntry]]) -> int:
+        """Remove published outbox entries; returns how many were still there."""
+
+    def settle_writes(self) -> None:
+        """Return once every deferred job is on the server's disk, where the server can tell (WAITAOF)."""
