@@ -36,11 +36,10 @@ class SqlContents:
     def save(self, content: Content) -> int:
         digest = content_digest(content)
         values = {**_content_values(content), "digest": ""}
-        key = {"url_hash": values["url_hash"]}
         with writing(self._engine) as connection:
             # The no-op update locks a row that is there, and RETURNING tells its old digest; a new row has none yet.
             inserted = insert_into(connection, ContentRow).values(**values)
-            locked = inserted.on_conflict_do_update(index_elements=["url_hash"], set_=key)
+            locked = inserted.on_conflict_do_update(index_elements=["url_hash"], set_={"digest": ContentRow.digest})
             content_id: int
             content_id, known = connection.execute(locked.returning(ContentRow.content_id, ContentRow.digest)).one()
             row = update(ContentRow).where(ContentRow.content_id == content_id)
@@ -106,11 +105,12 @@ class SqlContents:
     def clear_date(self, content_id: int, note: str) -> None:
         sources = select(ContentMetaRow.field_sources).where(ContentMetaRow.content_id == content_id)
         with writing(self._engine) as connection:
+            # `contents` first, as in every other write: two orders could wait for each other.
+            connection.execute(update(ContentRow).where(ContentRow.content_id == content_id).values(published_ms=0))
             known = connection.execute(sources.with_for_update()).scalar_one_or_none()
             if known is None:
                 return
             cleared = {**known, "published_ms": f"cleared: {note}"}
-            connection.execute(update(ContentRow).where(ContentRow.content_id == content_id).values(published_ms=0))
             connection.execute(
                 update(ContentMetaRow).where(ContentMetaRow.content_id == content_id).values(field_sources=cleared)
             )

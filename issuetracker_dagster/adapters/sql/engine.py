@@ -88,25 +88,23 @@ def place(url: URL) -> str:
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """A transaction that may write, committed at the end."""
-    with _borrowed(engine) as connection, connection.begin():
+    with checkout(engine) as connection, connection.begin():
         yield connection
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """A transaction that only reads; on SQLite it neither waits for writers nor holds them up."""
-    with _borrowed(engine.execution_options(**{_READ_ONLY: True})) as connection, connection.begin():
+    with checkout(engine.execution_options(**{_READ_ONLY: True})) as connection, connection.begin():
         yield connection
 
 
-@contextmanager
-def _borrowed(engine: Engine) -> Iterator[Connection]:
+def checkout(engine: Engine) -> Connection:
+    """A connection for the caller to close; raises `Unavailable` also when all are in use for too long."""
     try:
-        connection = engine.connect()
-    except sqlalchemy.exc.TimeoutError as error:
-        raise Unavailable(f"every connection to {place(engine.url)} (DATABASE_URL) is in use: {error}") from None
-    with connection:
-        yield connection
+        return engine.connect()
+    except sqlalchemy.exc.TimeoutError:
+        raise Unavailable(f"every connection to {place(engine.url)} (DATABASE_URL) is in use") from None
 
 
 def _prepare_sqlite(dbapi_connection: sqlite3.Connection, _record: ConnectionPoolEntry) -> None:

@@ -164,7 +164,7 @@ class SqlRuleSnapshots:
                     "created_ms": created_ms,
                 }
                 added = insert_into(connection, RuleSnapshotRow).values(**values).on_conflict_do_nothing()
-                if connection.execute(added).rowcount:
+                if connection.execute(added.returning(RuleSnapshotRow.version)).all():
                     old = delete(RuleSnapshotRow).where(RuleSnapshotRow.version <= version - KEPT_SNAPSHOTS)
                     connection.execute(old)
                     return version

@@ -1,0 +1,30 @@
+"""Every store on one engine."""
+
+from sqlalchemy import Engine
+
+from issuetracker_dagster.adapters.sql.contents import SqlContents
+from issuetracker_dagster.adapters.sql.dead_letters import SqlDeadLetterIndex
+from issuetracker_dagster.adapters.sql.issues import SqlIssues
+from issuetracker_dagster.adapters.sql.parser_rules import SqlParserRules, SqlRuleSnapshots
+from issuetracker_dagster.adapters.sql.raw_contents import SqlRawContents
+from issuetracker_dagster.adapters.sql.reports import SqlReports
+from issuetracker_dagster.adapters.sql.seeds import SqlSeeds
+
+
+class SqlStores:
+    """All stores of one database; the same attributes as `adapters.memory.stores.MemoryStores`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.raw_contents = SqlRawContents(engine)
+        self.contents = SqlContents(engine)
+        self.parser_rules = SqlParserRules(engine)
+        self.rule_snapshots = SqlRuleSnapshots(engine)
+        self.issues = SqlIssues(engine)
+        self.seeds = SqlSeeds(engine)
+        self.dead_letters = SqlDeadLetterIndex(engine)
+        self.reports = SqlReports(engine)
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self.engine.dispose()

@@ -1,0 +1,178 @@
+"""The contracts of `RawContents` and `Contents`."""
+
+from issuetracker_dagster.model.headers import Headers
+from issuetracker_dagster.model.message import Message
+from issuetracker_dagster.model.records import Content, ContentStatus, Verdict
+from issuetracker_dagster.model.stage import Stage
+from tests.contracts.store_worlds import (
+    Stores,
+    article,
+    page,
+)
+
+
+def test_a_page_comes_back_byte_for_byte(stores: Stores) -> None:
+    body = bytes(range(256)) * 50
+    raw_id = stores.raw_contents.save(page(body=body))
+    found = stores.raw_contents.get(raw_id)
+    assert found is not None
+    assert (found.raw_id, found.body, found.fetched_ms) == (raw_id, body, 1_000)
+    assert stores.raw_contents.get(raw_id + 1) is None
+
+
+def test_latest_leaves_the_body_out(stores: Stores) -> None:
+    raw_id = stores.raw_contents.save(page(body=b"long"))
+    found = stores.raw_contents.latest("https://news.example.com/a")
+    assert found is not None
+    assert (found.raw_id, found.body, found.body_sha256) == (raw_id, b"", page(body=b"long").body_sha256)
+    assert stores.raw_contents.latest("https://news.example.com/b") is None
+
+
+def test_a_page_fetched_again_replaces_the_stored_one_and_its_history_stays(stores: Stores) -> None:
+    raw_id = stores.raw_contents.save(page(body=b"old", fetched_ms=1_000))
+    assert stores.raw_contents.save(page(body=b"new", fetched_ms=2_000)) == raw_id
+    found = stores.raw_contents.get(raw_id)
+    assert found is not None
+    assert found.body == b"new"
+    old, new = page(body=b"old").body_sha256, page(body=b"new").body_sha256
+    assert list(stores.raw_contents.history(raw_id)) == [(old, 1_000), (new, 2_000)]
+
+
+def test_saving_a_page_twice_notes_it_once(stores: Stores) -> None:
+    raw_id = stores.raw_contents.save(page())
+    assert stores.raw_contents.save(page()) == raw_id
+    assert len(stores.raw_contents.history(raw_id)) == 1
+
+
+def test_touch_notes_when_and_the_new_validators(stores: Stores) -> None:
+    raw_id = stores.raw_contents.save(page())
+    stores.raw_contents.touch(raw_id, 9_000, '"v2"', "Mon, 30 Nov 2026 00:00:00 GMT")
+    found = stores.raw_contents.latest("https://news.example.com/a")
+    assert found is not None
+    assert (found.fetched_ms, found.etag, found.last_modified) == (9_000, '"v2"', "Mon, 30 Nov 2026 00:00:00 GMT")
+
+
+def test_purge_leaves_the_young_the_kept_and_what_dead_letters_name(stores: Stores) -> None:
+    old, kept, lettered, young = (
+        stores.raw_contents.save(page(f"https://news.example.com/{n}", fetched_ms=ms))
+        for n, ms in enumerate((10, 10, 10, 99))
+    )
+    letter = Message(Headers(root_id="r"), None, b'{"raw_id": %d, "url": "https://news.example.com/2"}' % lettered)
+    stores.dead_letters.record(letter, Stage.PARSER, "too_complex", "over budget", 50)
+    assert stores.raw_contents.purge(50, keep={kept}) == 1
+    left = [raw_id for raw_id in (old, kept, lettered, young) if stores.raw_contents.get(raw_id) is not None]
+    assert left == [kept, lettered, young]
+    stores.dead_letters.purge(60)
+    assert stores.raw_contents.purge(50) == 2
+
+
+def test_the_id_of_a_purged_page_is_never_given_away_again(stores: Stores) -> None:
+    purged = stores.raw_contents.save(page(fetched_ms=10))
+    assert stores.raw_contents.purge(50) == 1
+    assert stores.raw_contents.save(page("https://news.example.com/other")) > purged
+    assert stores.raw_contents.get(purged) is None
+
+
+def test_a_content_comes_back_whole(stores: Stores) -> None:
+    content = article(images=("https://news.example.com/i.png",), replacement_share=0.25, author="김기자", root_id="r1")
+    content_id = stores.contents.save(content)
+    found = stores.contents.get(content_id)
+    assert found is not None
+    assert found == Content(
+        **{name: getattr(content, name) for name in content.__struct_fields__} | {"content_id": content_id}
+    )
+    assert stores.contents.get(content_id + 1) is None
+
+
+def test_a_content_keeps_its_id_whatever_its_url_was_decorated_with(stores: Stores) -> None:
+    first = stores.contents.save(article(1, url="https://news.example.com/1"))
+    assert stores.contents.save(article(1, url="https://NEWS.example.com/1?utm_source=x#top", title="New")) == first
+    assert stores.contents.save(article(1, url="https://news.example.com/1?id=2")) != first
+    found = stores.contents.get(first)
+    assert found is not None
+    assert found.title == "New"
+
+
+def test_a_parse_repeated_undoes_nothing_that_later_stages_found(stores: Stores) -> None:
+    content_id = stores.contents.save(article())
+    stores.contents.clear_date(content_id, "after the fetch")
+    stores.contents.record_verdict(content_id, Verdict(accepted=True, quality=0.5))
+    assert stores.contents.save(article(raw_id=7, fetched_ms=8, root_id="again")) == content_id
+    found = stores.contents.get(content_id)
+    assert found is not None
+    assert (found.status, found.published_ms, found.raw_id, found.root_id) == (ContentStatus.VALIDATED, 0, 7, "again")
+    assert found.field_sources["published_ms"] == "cleared: after the fetch"
+    assert stores.contents.verdict(content_id) is not None
+
+
+def test_a_changed_content_starts_over(stores: Stores) -> None:
+    content_id = stores.contents.save(article())
+    stores.contents.record_verdict(content_id, Verdict(accepted=False, code="VAL_003"))
+    stores.contents.first_with_hash("same", content_id)
+    stores.contents.save_signature(content_id, ["band"], b"signature")
+    assert stores.contents.save(article(body="Another body.")) == content_id
+    found = stores.contents.get(content_id)
+    assert found is not None
+    assert (found.status, found.body) == (ContentStatus.PARSED, "Another body.")
+    assert stores.contents.verdict(content_id) is None
+    assert stores.contents.first_with_hash("same", stores.contents.save(article(2))) is None
+    assert list(stores.contents.near_candidates(0, ["band"])) == []
+
+
+def test_a_verdict_comes_back_with_its_breakdown(stores: Stores) -> None:
+    verdict = Verdict(
+        accepted=False,
+        code="VAL_005",
+        reason="too thin",
+        quality=0.25,
+        scores={"words": 0.5, "meta": 0.0},
+        notes=("date cleared",),
+        duplicate_of=3,
+    )
+    content_id = stores.contents.save(article())
+    assert stores.contents.verdict(content_id) is None
+    stores.contents.record_verdict(content_id, verdict)
+    assert stores.contents.verdict(content_id) == verdict
+    found = stores.contents.get(content_id)
+    assert found is not None
+    assert found.status is ContentStatus.REJECTED
+
+
+def test_text_that_no_database_takes_is_stored_with_replacements(stores: Stores) -> None:
+    content_id = stores.contents.save(article(title="nul \x00 and half a pair \ud83d end", tags=("t\x00g",)))
+    assert stores.contents.get(content_id) is not None
+    assert stores.contents.save(article(title="nul \x00 and half a pair \ud83d end", tags=("t\x00g",))) == content_id
+
+
+def test_the_first_copy_is_the_one_before(stores: Stores) -> None:
+    first, second, third = (stores.contents.save(article(number)) for number in (1, 2, 3))
+    assert stores.contents.first_with_hash("h", first) is None
+    assert stores.contents.first_with_hash("h", second) == first
+    assert stores.contents.first_with_hash("h", third) == first
+    assert stores.contents.first_with_hash("h", first) is None
+    assert stores.contents.first_with_hash("other", second) is None
+    assert stores.contents.first_with_hash("h", third) == first
+
+
+def test_near_candidates_share_a_band_and_are_others(stores: Stores) -> None:
+    first, second, third = (stores.contents.save(article(number)) for number in (1, 2, 3))
+    stores.contents.save_signature(first, ["b1", "b2"], b"one")
+    stores.contents.save_signature(second, ["b2", "b2", "b3"], b"two")
+    stores.contents.save_signature(third, ["b4"], b"three")
+    assert list(stores.contents.near_candidates(third, ["b2", "b4"])) == [(first, b"one"), (second, b"two")]
+    stores.contents.save_signature(first, ["b9"], b"new")
+    assert list(stores.contents.near_candidates(third, ["b2", "b9"])) == [(first, b"new"), (second, b"two")]
+    assert list(stores.contents.near_candidates(third, [])) == []
+
+
+def test_a_copy_link_only_moves_to_a_lower_id(stores: Stores) -> None:
+    content_id = stores.contents.save(article())
+    stores.contents.link_copy(content_id, duplicate_of=5)
+    assert stores.contents.verdict(content_id) is None
+    stores.contents.record_verdict(content_id, Verdict(accepted=True))
+    stores.contents.link_copy(content_id, duplicate_of=5)
+    stores.contents.link_copy(content_id, duplicate_of=9, near_duplicate_of=4)
+    stores.contents.link_copy(content_id, duplicate_of=2)
+    verdict = stores.contents.verdict(content_id)
+    assert verdict is not None
+    assert (verdict.duplicate_of, verdict.near_duplicate_of) == (2, 4)

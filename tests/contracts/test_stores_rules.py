@@ -1,0 +1,194 @@
+"""The contracts of `ParserRules`, `RuleSnapshots`, `Seeds` and `DeadLetterIndex`."""
+
+import msgspec
+import pytest
+
+from issuetracker_dagster.errors import PermanentError
+from issuetracker_dagster.model.headers import Headers, TargetType
+from issuetracker_dagster.model.message import Message
+from issuetracker_dagster.model.priority import Priority
+from issuetracker_dagster.model.records import (
+    BlacklistEntry,
+    BlacklistMode,
+    FetcherRule,
+    ParserRule,
+    Seed,
+    SelectorSpec,
+)
+from issuetracker_dagster.model.rules import PriorityRule
+from issuetracker_dagster.model.stage import Stage
+from tests.contracts.store_worlds import Stores
+
+
+def rule(
+    host: str = "news.example.com", path: str = "", css: str = "h1", *, priority: int = 2, enabled: bool = True
+) -> ParserRule:
+    return ParserRule(
+        host_pattern=host,
+        path_pattern=path,
+        selectors={"title": SelectorSpec(css=css, multi=True)},
+        options={"article_pattern": "/a/"},
+        crawl_priority=priority,
+        enabled=enabled,
+    )
+
+
+def test_a_new_version_inherits_the_priority_of_the_one_before(stores: Stores) -> None:
+    first = stores.parser_rules.save(rule(priority=1))
+    second = stores.parser_rules.save(rule(css="h2"))
+    assert (first.version, first.crawl_priority) == (1, 1)
+    assert (second.version, second.crawl_priority) == (2, 1)
+    assert [found.version for found in stores.parser_rules.for_host("news.example.com", TargetType.ARTICLE)] == [2, 1]
+    (found,) = stores.parser_rules.priority_rules(10)
+    assert (found.rule_id, found.priority) == (second.rule_id, Priority.HIGH)
+
+
+def test_the_same_rule_again_makes_no_version(stores: Stores) -> None:
+    first = stores.parser_rules.save(rule())
+    assert stores.parser_rules.save(rule()) == first
+
+
+@pytest.mark.parametrize("priority", [0, 9, -1])
+def test_a_priority_outside_the_three_is_refused_with_the_reason(stores: Stores, priority: int) -> None:
+    with pytest.raises(PermanentError, match=f"crawl_priority {priority}"):
+        stores.parser_rules.save(rule(priority=priority))
+    assert list(stores.parser_rules.priority_rules(10)) == []
+    saved = stores.parser_rules.save(rule())
+    with pytest.raises(PermanentError, match=f"crawl_priority {priority}"):
+        stores.parser_rules.set_priority(saved.rule_id, priority)
+    assert [found.priority for found in stores.parser_rules.priority_rules(10)] == [Priority.NORMAL]
+
+
+def test_a_rule_that_could_never_match_is_refused(stores: Stores) -> None:
+    with pytest.raises(PermanentError, match="lower case"):
+        stores.parser_rules.save(rule(host="News.example.com"))
+    with pytest.raises(PermanentError, match="500 characters"):
+        stores.parser_rules.save(rule(path="x" * 501))
+
+
+def test_the_longest_path_that_a_rule_may_have_is_stored(stores: Stores) -> None:
+    assert stores.parser_rules.save(rule(path="가" * 500)).version == 1
+
+
+def test_set_priority_changes_every_version(stores: Stores) -> None:
+    first = stores.parser_rules.save(rule())
+    stores.parser_rules.save(rule(css="h2"))
+    stores.parser_rules.set_priority(first.rule_id, 3)
+    found = stores.parser_rules.for_host("news.example.com", TargetType.ARTICLE)
+    assert [version.crawl_priority for version in found] == [3, 3]
+    with pytest.raises(PermanentError, match="no parser rule 99"):
+        stores.parser_rules.set_priority(99, 1)
+
+
+def test_rules_of_a_host_come_exact_first_then_longer_paths(stores: Stores) -> None:
+    for saved in (rule("*.com"), rule("*.example.com", "/long"), rule(), rule(path="/a"), rule("other.example.com")):
+        stores.parser_rules.save(saved)
+    stores.parser_rules.save(rule(path="/off", enabled=False))
+    stores.parser_rules.save(msgspec.structs.replace(rule(), target_type=TargetType.CATEGORY))
+    found = stores.parser_rules.for_host("news.example.com", TargetType.ARTICLE)
+    assert [(each.host_pattern, each.path_pattern) for each in found] == [
+        ("news.example.com", "/a"),
+        ("news.example.com", ""),
+        ("*.example.com", "/long"),
+        ("*.com", ""),
+    ]
+    assert found[0].selectors == rule().selectors
+    assert found[0].options == rule().options
+
+
+def test_priority_rules_keep_the_order_in_which_rules_were_first_saved(stores: Stores) -> None:
+    stores.parser_rules.save(rule(path="/catch-all"))
+    stores.parser_rules.save(rule(path="/breaking", priority=1))
+    stores.parser_rules.save(rule(path="/off", enabled=False))
+    stores.parser_rules.save(rule(path="/catch-all", css="h3"))
+    assert [found.path for found in stores.parser_rules.priority_rules(10)] == ["/catch-all", "/breaking"]
+    assert [found.path for found in stores.parser_rules.priority_rules(1)] == ["/catch-all"]
+
+
+def test_a_disabled_newest_version_leaves_the_one_before_in_force(stores: Stores) -> None:
+    first = stores.parser_rules.save(rule(priority=1))
+    stores.parser_rules.save(rule(enabled=False))
+    assert [found.rule_id for found in stores.parser_rules.priority_rules(10)] == [first.rule_id]
+
+
+def test_the_blacklist_takes_a_host_and_path_once(stores: Stores) -> None:
+    entry = BlacklistEntry(host_pattern="*.example.com", path_pattern="/" + "가" * 3_000, mode=BlacklistMode.DROP)
+    stores.parser_rules.add_to_blacklist(entry)
+    stores.parser_rules.add_to_blacklist(msgspec.structs.replace(entry, mode=BlacklistMode.EXTRACT_LINKS_ONLY))
+    stores.parser_rules.add_to_blacklist(msgspec.structs.replace(entry, path_pattern="/b", source="auto"))
+    assert [(found.path_pattern, found.mode) for found in stores.parser_rules.blacklist()] == [
+        (entry.path_pattern, BlacklistMode.DROP),
+        ("/b", BlacklistMode.DROP),
+    ]
+
+
+def test_the_nearest_fetcher_rule_wins(stores: Stores) -> None:
+    for pattern in ("*.com", "*.example.com", "news.example.com"):
+        stores.parser_rules.save_fetcher_rule(FetcherRule(host_pattern=pattern))
+    stores.parser_rules.save_fetcher_rule(FetcherRule(host_pattern="*.example.com", rendering=True, source="auto"))
+    nearest = [stores.parser_rules.fetcher_rule(host) for host in ("news.example.com", "a.b.example.com", "x.com")]
+    assert [found and found.host_pattern for found in nearest] == ["news.example.com", "*.example.com", "*.com"]
+    assert nearest[1] == FetcherRule(host_pattern="*.example.com", rendering=True, source="auto")
+    assert stores.parser_rules.fetcher_rule("example.org") is None
+
+
+def test_a_snapshot_comes_back_whole_and_versions_grow(stores: Stores) -> None:
+    assert (stores.rule_snapshots.latest_version(), stores.rule_snapshots.latest()) == (0, None)
+    rules = (
+        PriorityRule(host="*.example.com", path="/a", priority=Priority.HIGH, rule_id=4),
+        PriorityRule(host="b.com"),
+    )
+    assert stores.rule_snapshots.save("f1", rules, 10) == 1
+    assert stores.rule_snapshots.save("f1", rules, 20) == 1
+    latest = stores.rule_snapshots.latest()
+    assert latest is not None
+    assert (latest.version, latest.fingerprint, latest.rules, latest.created_ms) == (1, "f1", rules, 10)
+    assert stores.rule_snapshots.save("f2", (), 30) == 2
+    latest = stores.rule_snapshots.latest()
+    assert latest is not None
+    assert latest.rules == ()
+    assert stores.rule_snapshots.save("f1", rules, 40) == stores.rule_snapshots.latest_version() == 3
+
+
+def test_seeds_are_added_once_and_come_when_due(stores: Stores) -> None:
+    seeds = [
+        Seed(url="https://a.com/feed", source="a", next_due_ms=20),
+        Seed(url="https://b.com/feed", source="b", next_due_ms=10, priority=1, crawler="c"),
+        Seed(url="https://c.com/feed", source="c", enabled=False),
+        Seed(url="https://d.com/feed", source="d", next_due_ms=99),
+    ]
+    assert stores.seeds.add(seeds) == 4
+    assert stores.seeds.add([*seeds, Seed(url="https://e.com/map", source="e", target_type=TargetType.SITEMAP)]) == 1
+    assert [seed.source for seed in stores.seeds.all()] == ["a", "b", "c", "d", "e"]
+    assert [seed.source for seed in stores.seeds.due(20, 10)] == ["e", "b", "a"]
+    assert [seed.source for seed in stores.seeds.due(20, 1)] == ["e"]
+    found = next(seed for seed in stores.seeds.all() if seed.source == "b")
+    assert msgspec.structs.replace(found, seed_id=0) == seeds[1]
+    stores.seeds.scheduled(found.seed_id, 50)
+    assert [seed.source for seed in stores.seeds.due(20, 10)] == ["e", "a"]
+
+
+def letter(root_id: str = "r", generation: int = 0, value: bytes = b'{"url": "https://a.com/1"}') -> Message:
+    return Message(Headers(root_id=root_id, generation=generation, priority=Priority.HIGH), None, value)
+
+
+def test_a_dead_letter_is_indexed_once_a_generation_and_stage(stores: Stores) -> None:
+    for _ in range(2):
+        stores.dead_letters.record(letter(), Stage.FETCH, "http_404", "not found", 10)
+    stores.dead_letters.record(letter(generation=1), Stage.FETCH, "http_404", "not found", 20)
+    stores.dead_letters.record(letter(value=b"\xff{"), Stage.PARSER, "malformed", "nul \x00", 30)
+    assert stores.dead_letters.count() == 3
+    latest, _, first = stores.reports.dead_letters(10)
+    assert (first.identity, first.reason, first.priority, first.url, first.at_ms) == (
+        "r:0", "http_404", 1, "https://a.com/1", 10,
+    )  # fmt: skip
+    assert (latest.stage, latest.url) == ("parser", "")
+
+
+def test_redriven_letters_leave_the_index(stores: Stores) -> None:
+    for generation in range(3):
+        stores.dead_letters.record(letter(generation=generation), Stage.FETCH, "http_404", "not found", generation)
+    assert stores.dead_letters.forget({"r:0", "r:7"}) == 1
+    assert stores.dead_letters.forget(set()) == 0
+    assert stores.dead_letters.purge(2) == 1
+    assert [view.identity for view in stores.reports.dead_letters(10)] == ["r:2"]
