@@ -1,0 +1,113 @@
+"""`issuetracker up|down|status|dev|demo`: the services of the home folder, with or without Dagster beside them."""
+
+import sys
+from collections.abc import Mapping
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from issuetracker_dagster.adapters.sql.migrate import upgrade
+from issuetracker_dagster.errors import IssueTrackerError
+from issuetracker_dagster.local import demo as demo_site
+from issuetracker_dagster.local import foreground
+from issuetracker_dagster.local.endpoints import Endpoints
+from issuetracker_dagster.local.report import shown
+from issuetracker_dagster.local.services import LocalServices
+from issuetracker_dagster.model.priority import Priority
+from issuetracker_dagster.model.stage import QUEUED_STAGES
+from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.parts import Wiring
+
+console = Console(stderr=True)
+
+
+def services_of(settings: Settings) -> LocalServices:
+    """The local services of the configured home; what the settings place elsewhere is left alone."""
+    return LocalServices(
+        settings.home,
+        kafka_bootstrap=settings.kafka.bootstrap_servers,
+        redis_url=settings.redis.url.get_secret_value(),
+        database_url=settings.general.database_url.get_secret_value(),
+    )
+
+
+@click.command()
+def up() -> None:
+    """Start Kafka, Valkey and the database in the background, and keep them until `down`."""
+    with shown(console) as report:
+        found = services_of(Settings()).start(report, keep=True)
+    prepare(found)
+    console.print(
+        "Everything is up. `issuetracker dev` or `dagster dev` runs the pipeline, `issuetracker down` ends it."
+    )
+
+
+@click.command()
+def down() -> None:
+    """Stop the services of this home folder; their data stays."""
+    with shown(console) as report:
+        stopped = foreground.down(services_of(Settings()), report)
+    console.print(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
+
+
+@click.command()
+def status() -> None:
+    """Show what runs, where, and how full the queues are."""
+    settings = Settings()
+    table = Table("service", "kind", "condition", "endpoint", "pid", title=f"Services of {settings.home}")
+    for line in services_of(settings).status():
+        table.add_row(line.name, line.kind, line.condition, line.endpoint, str(line.pid or ""))
+    output = Console()
+    output.print(table)
+    try:
+        output.print(_queues(Wiring(settings)))
+    except IssueTrackerError as error:
+        output.print(f"No figures of the queues: {error}")
+
+
+def _queues(wiring: Wiring) -> Table:
+    table = Table("queue", "high", "normal", "low", "leased", "delayed", "outbox", title="Stage queues")
+    for stage in QUEUED_STAGES:
+        depth = wiring.queue(stage).depth()
+        ready = [str(depth.bands[priority].ready if priority in depth.bands else 0) for priority in Priority]
+        table.add_row(stage.value, *ready, str(depth.leased), str(depth.delayed), str(depth.outbox))
+    return table
+
+
+_port = click.option("--port", type=click.IntRange(1, 65535), help="Port of the web UI; default 3000 or a free one.")
+_host = click.option("--host", default="127.0.0.1", show_default=True, help="Address that the web UI binds to.")
+
+
+@click.command()
+@_host
+@_port
+def dev(host: str, port: int | None) -> None:
+    """Start what is missing, migrate, and run `dagster dev` in the foreground; Ctrl-C stops all of it."""
+    with shown(console) as report:
+        code = foreground.dev(services_of(Settings()), prepare=prepare, host=host, port=port, report=report)
+    sys.exit(code)
+
+
+@click.command()
+@_host
+@_port
+@click.option(
+    "--seed", default=7, show_default=True, help="Seed of the generated stories; the same seed, the same site."
+)
+def demo(host: str, port: int | None, seed: int) -> None:
+    """Like `dev`, with a news site of its own on loopback, its seeds and rules, and all flags on."""
+    with shown(console) as report:
+
+        def prepare_demo(found: Endpoints) -> Mapping[str, str]:
+            extra = prepare(found)
+            return {**extra, **demo_site.prepare(found, Settings().home, seed, report)}
+
+        code = foreground.dev(services_of(Settings()), prepare=prepare_demo, host=host, port=port, report=report)
+    sys.exit(code)
+
+
+def prepare(found: Endpoints) -> Mapping[str, str]:
+    """Bring the database up to date."""
+    upgrade(found.database_url)
+    return {}
