@@ -13,7 +13,7 @@ local tick = math.max(ticks, (tonumber(call('HGET', CLOCK, 'last')) or 0) + 1)
 local room = backpressure and max_size - call('ZCARD', READY) or math.huge
 
 local added, values, priorities, place, minutes, refused = {}, {}, {}, {}, {}, {}
-local ready_better, row_better, known = {}, {}, 0
+local ready_better, row_better, known, promoted = {}, {}, 0, 0
 
 local function better(score, priority)
   local number = tonumber(score)
@@ -27,7 +27,10 @@ for i, member in ipairs(members) do
   local row, score = rows[i], nil
   known = known + 1
   if place[member] then -- twice in this batch
-    priorities[place[member]] = min(priorities[place[member]], priority)
+    if priority < priorities[place[member]] then
+      priorities[place[member]] = priority
+      promoted = promoted + 1
+    end
   elseif ready[i] then
     score = better(ready[i], priority)
     if score then
@@ -58,7 +61,7 @@ for i, member in ipairs(members) do
     end
   end
 end
-local promoted = (#ready_better + #row_better) / 2
+promoted = promoted + (#ready_better + #row_better) / 2
 
 local evicted = 0
 if #added > 0 then
