@@ -16,7 +16,6 @@ def _run(connection: Connection) -> None:
         # SQLite can't change a constraint in place; the other databases do what they always do.
         render_as_batch=connection.dialect.name == "sqlite",
         compare_type=True,
-        compare_server_default=True,
     )
     with context.begin_transaction():
         context.run_migrations()

@@ -1,0 +1,185 @@
+"""What the engine promises: several processes at once, and errors that name the setting."""
+
+import multiprocessing
+import sqlite3
+import threading
+import traceback
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import IntegrityError
+
+from issuetracker_dagster.adapters.sql.engine import connect, parse_url, reading, writing
+from issuetracker_dagster.adapters.sql.locks import ClusterLocks
+from issuetracker_dagster.adapters.sql.stores import SqlStores
+from issuetracker_dagster.errors import ConfigError, Unavailable
+from tests.contracts.store_worlds import article, member, page
+
+WRITES = 25
+
+
+def write_a_lot(url: str, worker: int) -> None:
+    """The body of a process of the test below: every kind of write that runs at the same time in production."""
+    stores = SqlStores(connect(url))
+    for number in range(WRITES):
+        stores.raw_contents.save(page(f"https://news.example.com/{number}", b"%d" % worker, fetched_ms=worker))
+        content_id = stores.contents.save(article(number, body=f"Text of {worker}"))
+        stores.contents.first_with_hash(f"hash {number}", content_id)
+        with stores.issues.lock_candidates("en"):
+            members = stores.issues.open_members("en", 0, 1)
+            stores.issues.assign(member(content_id), members[0].issue_id if members else None)
+    stores.close()
+
+
+@pytest.mark.slow
+def test_processes_writing_the_same_rows_at_once_lose_nothing_and_open_one_issue(sql_url: str) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    programs = [spawn.Process(target=write_a_lot, args=(sql_url, worker)) for worker in range(3)]
+    for program in programs:
+        program.start()
+    for program in programs:
+        program.join(90)
+    assert [program.exitcode for program in programs] == [0, 0, 0]
+    stores = SqlStores(connect(sql_url))
+    counts = stores.reports.counts()
+    assert (counts["raw_contents"], counts["contents"], counts["issues"]) == (WRITES, WRITES, 1)
+    histories = [stores.raw_contents.history(raw_id) for raw_id in range(1, 3 * WRITES + 1)]
+    assert sum(map(len, histories)) == 3 * WRITES
+    stores.close()
+
+
+def test_a_reader_sees_the_last_commit_while_another_writes(sql_engine: Engine) -> None:
+    with writing(sql_engine) as writer:
+        writer.execute(text("INSERT INTO rule_snapshots VALUES (1, 'f', '[]', 0)"))
+        with reading(sql_engine) as reader:
+            assert reader.execute(text("SELECT count(*) FROM rule_snapshots")).scalar_one() == 0
+    with reading(sql_engine) as reader:
+        assert reader.execute(text("SELECT count(*) FROM rule_snapshots")).scalar_one() == 1
+
+
+def test_a_transaction_that_fails_leaves_nothing(sql_engine: Engine) -> None:
+    def insert_twice() -> None:
+        with writing(sql_engine) as connection:
+            connection.execute(text("INSERT INTO rule_snapshots VALUES (1, 'f', '[]', 0)"))
+            connection.execute(text("INSERT INTO rule_snapshots VALUES (1, 'f', '[]', 0)"))
+
+    with pytest.raises(IntegrityError):
+        insert_twice()
+    with reading(sql_engine) as reader:
+        assert reader.execute(text("SELECT count(*) FROM rule_snapshots")).scalar_one() == 0
+
+
+def test_sqlite_is_in_wal_mode_with_foreign_keys_and_a_busy_timeout(tmp_path: Path) -> None:
+    engine = connect(f"sqlite:///{tmp_path}/a.db")
+    with reading(engine) as connection:
+        pragmas = [
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+            for name in ("journal_mode", "foreign_keys", "busy_timeout", "synchronous")
+        ]
+    assert pragmas == ["wal", 1, 10_000, 1]
+    engine.dispose()
+
+
+def test_a_cluster_lock_that_another_holds_is_given_up_with_a_reason(sql_url: str) -> None:
+    # Two engines are two processes as far as the locks go: only the database knows of both.
+    holder, waiter = connect(sql_url), connect(sql_url)
+    with ClusterLocks(holder).lock("en"):
+        with pytest.raises(Unavailable), ClusterLocks(waiter, timeout_s=0.1).lock("en"):
+            pytest.fail("two hold one lock")
+        with ClusterLocks(waiter, timeout_s=0.1).lock("ko"):
+            pass
+    with ClusterLocks(waiter, timeout_s=0.1).lock("en"):
+        pass
+    holder.dispose()
+    waiter.dispose()
+
+
+def test_a_thread_that_waits_for_a_cluster_lock_gives_up_with_a_reason(sql_engine: Engine) -> None:
+    locks = ClusterLocks(sql_engine, timeout_s=0.05)
+    given_up: list[str] = []
+
+    def wait() -> None:
+        try:
+            with locks.lock("en"):
+                pass
+        except Unavailable as error:
+            given_up.append(str(error))
+
+    with locks.lock("en"):
+        thread = threading.Thread(target=wait)
+        thread.start()
+        thread.join(10)
+    assert given_up == ["another worker has clustered 'en' for more than 0.05 s"]
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("", "isn't a URL"),
+        ("news.db", "isn't a URL"),
+        ("postgresql://user:secret@host:port/db", "isn't a URL"),
+        ("mysql://user:secret@host/db", "starts with mysql://"),
+        ("sqlite://", "without a file"),
+        ("sqlite:///:memory:", "without a file"),
+    ],
+)
+def test_a_url_that_is_none_is_refused_with_what_is_accepted(url: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason) as caught:
+        connect(url)
+    assert "DATABASE_URL" in str(caught.value)
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_every_spelling_of_postgresql_gets_the_driver_that_is_installed(scheme: str) -> None:
+    assert parse_url(f"{scheme}://user@host/db").drivername == "postgresql+psycopg"
+
+
+def test_a_database_without_tables_says_how_to_make_them(tmp_path: Path) -> None:
+    stores = SqlStores(connect(f"sqlite:///{tmp_path}/empty.db"))
+    with pytest.raises(Unavailable, match="issuetracker db upgrade"):
+        stores.reports.counts()
+    stores.close()
+
+
+@pytest.mark.services
+def test_a_postgres_without_tables_says_how_to_make_them(postgres_url: str) -> None:
+    stores = SqlStores(connect(postgres_url))
+    with pytest.raises(Unavailable, match="issuetracker db upgrade"):
+        stores.reports.counts()
+    stores.close()
+
+
+def test_a_server_that_is_not_there_is_unavailable_and_its_password_is_not_told() -> None:
+    stores = SqlStores(connect("postgresql://user:secret@127.0.0.1:1/news"))
+    with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1/news \(DATABASE_URL\)") as caught:
+        stores.contents.get(1)
+    assert "secret" not in str(caught.value)
+    stores.close()
+
+
+def test_a_file_that_is_no_database_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "a.db").write_bytes(b"not a database" * 100)
+    stores = SqlStores(connect(f"sqlite:///{tmp_path}/a.db"))
+    with pytest.raises(Unavailable, match="DATABASE_URL"):
+        stores.contents.get(1)
+    stores.close()
+
+
+def test_a_database_held_by_another_program_is_unavailable_after_the_wait(
+    tmp_path: Path, migrated_sqlite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("issuetracker_dagster.adapters.sql.engine.BUSY_TIMEOUT_MS", 50)
+    path = tmp_path / "held.db"
+    path.write_bytes(migrated_sqlite.read_bytes())
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    stores = SqlStores(connect(f"sqlite:///{path}"))
+    with pytest.raises(Unavailable, match="locked"):
+        stores.contents.save(article())
+    assert stores.contents.get(1) is None
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert stores.contents.save(article()) == 1
+    stores.close()
