@@ -54,7 +54,6 @@ class KafkaConnection:
     def consumer_options(self) -> dict[str, Any]:
         """What every consumer is given."""
         return {
-            **self.client_options(),
             "enable_auto_commit": False,
             "allow_auto_create_topics": False,
             # Neither value: a position that retention removed must surface, not jump to one end silently.
@@ -63,6 +62,7 @@ class KafkaConnection:
             # Partitions added while we run are seen within this time.
             "metadata_max_age_ms": 10_000,
             "metrics_enabled": False,
+            **self.client_options(),
         }
 
 

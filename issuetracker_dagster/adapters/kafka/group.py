@@ -7,7 +7,14 @@ from typing import Any
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.errors import KafkaError, LogTruncationError, NoOffsetForPartitionError, OffsetOutOfRangeError
+from kafka.errors import (
+    KafkaError,
+    LogTruncationError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+    RebalanceInProgressError,
+)
+from kafka.structs import ConsumerGroupMetadata, MemberState
 
 from issuetracker_dagster.adapters.clock import SystemClock
 from issuetracker_dagster.adapters.kafka.connection import (
@@ -29,10 +36,19 @@ logger = logging.getLogger(__name__)
 _SILENCE_BEFORE_ASKING_S = 5.0
 """How long a reader finds nothing before it asks whether the broker is still there."""
 
+_JOIN_WITHIN_MS = 3_000
+"""How long a poll lasts at most while the group is being joined: longer than a heartbeat, by which members learn of it.
+
+A join that is completed between two polls is thrown away by the client and begun anew; when the leader does that, the
+whole group rebalances again, so that short polls could keep a group from ever settling.
+"""
+_REBALANCE_STEP_MS = 1_000
+
 
 class KafkaGroupReader:
     """`GroupReader` over some topics. Joins the group at the first `poll`.
 
+    A poll that joins the group, or rejoins it in a rebalance, may last three seconds whatever its timeout.
     Rebalances are cooperative: partitions that stay with this member keep their records in hand. The callback of
     `on_revoked` runs on the client's own thread while `poll` waits for it: it has to be quick and may call `settled`
     only. `timeout_ms` bounds each commit.
@@ -58,7 +74,7 @@ class KafkaGroupReader:
         self._commit_interval_s = commit_interval_ms / 1000
         self._membership: dict[str, Any] = {
             "session_timeout_ms": session_timeout_ms,
-            "heartbeat_interval_ms": max(500, session_timeout_ms // 5),
+            "heartbeat_interval_ms": max(500, session_timeout_ms // 10),
             "max_poll_interval_ms": max_poll_interval_ms,
         }
         self._consumer: KafkaConsumer | None = None
@@ -71,7 +87,7 @@ class KafkaGroupReader:
             self._commit_at_intervals(consumer)
             batches = {}
             try:
-                batches = consumer.poll(timeout_ms=timeout_ms, max_records=limit)
+                batches = consumer.poll(timeout_ms=self._patience_ms(consumer, timeout_ms), max_records=limit)
             except NoOffsetForPartitionError as error:
                 consumer.seek_to_beginning(*error.args[0])
             except OffsetOutOfRangeError as error:
@@ -102,7 +118,7 @@ class KafkaGroupReader:
     def commit(self) -> None:
         if self._consumer is not None:
             with reaching(self._connection, f"committing for group {self._group}"):
-                self._commit_due(self._consumer)
+                self._commit_through_rebalance(self._consumer)
 
     def on_revoked(self, callback: Callable[[frozenset[TopicPartition]], None]) -> None:
         self._holdings.revoked = callback
@@ -111,8 +127,11 @@ class KafkaGroupReader:
         consumer, self._consumer = self._consumer, None
         if consumer is None:
             return
-        # What can't be committed is delivered again; leaving the group matters more.
-        self._try_to_commit(consumer)
+        try:
+            self._commit_through_rebalance(consumer)
+        except KafkaError as error:
+            # What can't be committed is delivered again; leaving the group matters more.
+            self._warn_of_commit(error)
         with reaching(self._connection, f"leaving group {self._group}"):
             consumer.close(autocommit=False, timeout_ms=CLOSE_TIMEOUT_MS)
 
@@ -139,19 +158,30 @@ class KafkaGroupReader:
         return [partition for partition in consumer.assignment() or () if partition.topic in names]
 
     def _commit_at_intervals(self, consumer: KafkaConsumer) -> None:
-        if self._clock.monotonic() - self._committed_at >= self._commit_interval_s:
-            # A rebalance under way refuses commits; the same prefix goes out with the next interval or revocation.
-            self._try_to_commit(consumer)
+        if self._clock.monotonic() - self._committed_at >= self._commit_interval_s and _is_member(consumer):
+            try:
+                self._commit_due(consumer)
+            except RebalanceInProgressError:
+                logger.debug("group %s is rebalancing, the commit goes out with the next interval", self._group)
+            except KafkaError as error:
+                self._warn_of_commit(error)
 
-    def _try_to_commit(self, consumer: KafkaConsumer) -> None:
-        try:
-            self._commit_due(consumer)
-        except KafkaError as error:
-            logger.warning(
-                "%s",
-                failure_text(self._connection, f"a commit of group {self._group}", error),
-                extra=action("kafka.commit_refused", group=self._group),
-            )
+    def _commit_through_rebalance(self, consumer: KafkaConsumer) -> None:
+        """Commit; a rebalance under way refuses that, and only poll() brings it to its end."""
+        for _ in range(max(1, self._timeout_ms // _REBALANCE_STEP_MS)):
+            try:
+                return self._commit_due(consumer)
+            except RebalanceInProgressError:
+                with self._holdings.silenced(consumer):
+                    consumer.poll(timeout_ms=_REBALANCE_STEP_MS)
+        return self._commit_due(consumer)
+
+    def _warn_of_commit(self, error: KafkaError) -> None:
+        logger.warning(
+            "%s",
+            failure_text(self._connection, f"a commit of group {self._group}", error),
+            extra=action("kafka.commit_refused", group=self._group),
+        )
 
     def _commit_due(self, consumer: KafkaConsumer) -> None:
         self._committed_at = self._clock.monotonic()
@@ -159,6 +189,9 @@ class KafkaGroupReader:
         if due:
             consumer.commit(self._holdings.as_offsets(due), timeout_ms=self._timeout_ms)
             self._holdings.confirm(due)
+
+    def _patience_ms(self, consumer: KafkaConsumer, timeout_ms: int) -> int:
+        return timeout_ms if _is_member(consumer) else max(timeout_ms, _JOIN_WITHIN_MS)
 
     def _leave_removed_offsets(self, consumer: KafkaConsumer, lost: Mapping[KafkaPartition, object]) -> None:
         for partition, offset in lost.items():
@@ -178,3 +211,8 @@ class KafkaGroupReader:
             first = KafkaPartition(self._connection.topic_name(self._topics[0]), 0)
             consumer.end_offsets([first], timeout_ms=self._timeout_ms)
             self._heard_at = now
+
+
+def _is_member(consumer: KafkaConsumer) -> bool:
+    metadata: ConsumerGroupMetadata = consumer.group_metadata()  # type: ignore[no-untyped-call]
+    return metadata.state == MemberState.STABLE

@@ -1,14 +1,18 @@
 """What groups have committed, read in one round trip whatever the number of partitions."""
 
+import time
 from collections.abc import Mapping
 from typing import Protocol
 
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaPartition
+from kafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError
 from kafka.structs import OffsetAndMetadata
 
 from issuetracker_dagster.adapters.kafka.connection import KafkaConnection
 from issuetracker_dagster.ports.topics import Position, TopicPartition
+
+_ASK_AGAIN_AFTER_S = 0.1
 
 
 class _Groups(Protocol):
@@ -30,11 +34,23 @@ class GroupOffsets:
         self._admin: _Groups | None = None
 
     def committed(self, group: str) -> Mapping[TopicPartition, Position]:
-        """Positions by short topic name, partitions without a commit left out."""
+        """Positions by short topic name, partitions without a commit left out.
+
+        A broker that is still choosing the group's coordinator (its first group ever, a fail-over) is asked again
+        until `timeout_ms` have passed.
+        """
         if self._admin is None:
             options = {**self._connection.client_options(), "request_timeout_ms": self._timeout_ms}
             self._admin = KafkaAdminClient(**options)
-        found = self._admin.list_group_offsets({group: None})[group]
+        deadline = time.monotonic() + self._timeout_ms / 1000
+        while True:
+            try:
+                found = self._admin.list_group_offsets({group: None})[group]
+                break
+            except (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_ASK_AGAIN_AFTER_S)
         return {
             (self._connection.short_name(partition.topic), partition.partition): Position(at.offset, at.metadata or "")
             for partition, at in found.items()

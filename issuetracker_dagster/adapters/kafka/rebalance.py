@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
@@ -27,6 +28,7 @@ class Holdings:
         self._lock = threading.Lock()
         self._ledger = OffsetLedger()
         self._paused: set[str] = set()
+        self._silent = False
         self.revoked: Callable[[frozenset[TopicPartition]], None] | None = None
 
     def delivered(self, records: Sequence[Record]) -> None:
@@ -61,7 +63,23 @@ class Holdings:
 
     def paused_of(self, partitions: Collection[KafkaPartition]) -> list[KafkaPartition]:
         with self._lock:
-            return [found for found in partitions if self._connection.short_name(found.topic) in self._paused]
+            return [
+                found
+                for found in partitions
+                if self._silent or self._connection.short_name(found.topic) in self._paused
+            ]
+
+    @contextmanager
+    def silenced(self, consumer: KafkaConsumer) -> Iterator[None]:
+        """Let `consumer` be polled for the sake of its membership: no partition delivers, not even a new one."""
+        self._silent = True
+        try:
+            consumer.pause(*self.paused_of(consumer.assignment() or ()))
+            yield
+        finally:
+            self._silent = False
+            held = consumer.assignment() or set()
+            consumer.resume(*(held - set(self.paused_of(held))))
 
     def as_ours(self, partitions: Collection[KafkaPartition]) -> frozenset[TopicPartition]:
         return frozenset((self._connection.short_name(found.topic), found.partition) for found in partitions)
