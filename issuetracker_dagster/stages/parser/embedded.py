@@ -23,6 +23,7 @@ _BLOCK_TEXT = ("text", "content", "html", "value", "children", "body", "data", "
 _BREAK = re.compile(r"</(?:p|div|h[1-6]|li|blockquote)>|<br\s*/?>", re.IGNORECASE)
 _SCRIPT = re.compile(r"<(script|style)\b.*?</\1>", re.IGNORECASE | re.DOTALL)
 _MOST_NODES = 100_000
+_MOST_BROKEN = 50
 _SHORTEST_BODY = 200
 _decoder = json.JSONDecoder(strict=False)
 
@@ -42,30 +43,38 @@ def _states(scripts: list[str]) -> Iterator[object]:
     flight: list[str] = []
     for text in scripts:
         if text.lstrip()[:1] in "{[" and len(text) > _SHORTEST_BODY:
-            yield _decoded(text, 0)
-        for match in _NEXT_PUSH.finditer(text):
-            chunk = _decoded(text, match.end())
+            yield _decoded(text, len(text) - len(text.lstrip()))
+        for chunk in _after(_NEXT_PUSH, text):
             if isinstance(chunk, list) and len(chunk) > 1 and isinstance(chunk[1], str):
                 flight.append(chunk[1])
-        for match in _ASSIGNED.finditer(text):
-            yield _decoded(text, match.end())
+        yield from _after(_ASSIGNED, text)
     if flight:
         yield from _flight_rows("".join(flight))
 
 
 def _flight_rows(stream: str) -> Iterator[object]:
-    for match in _FLIGHT_ROW.finditer(stream):
-        yield _decoded(stream, match.end())
+    yield from _after(_FLIGHT_ROW, stream)
     for match in _FLIGHT_TEXT.finditer(stream):
         size = int(match[1], 16)
         text = stream[match.end() : match.end() + size].encode("utf-8", "ignore")[:size].decode("utf-8", "ignore")
         yield {"body": text}
 
 
+def _after(opening: re.Pattern[str], text: str) -> Iterator[object]:
+    """The JSON values that follow each match."""
+    broken = 0
+    for match in opening.finditer(text):
+        value = _decoded(text, match.end())
+        # An unclosed string is read to the end each time: many of them would cost the square of the page.
+        broken += value is None
+        if broken > _MOST_BROKEN:
+            return
+        yield value
+
+
 def _decoded(text: str, start: int) -> object:
-    bare = text[start:] if start else text.strip()
     try:
-        return _decoder.raw_decode(bare)[0]
+        return _decoder.raw_decode(text, start)[0]
     except (ValueError, RecursionError):
         return None
 

@@ -1,6 +1,7 @@
 """Sitemaps: XML in any namespace, indices, news fields, plain text, gzip; and feeds that serve as sitemaps."""
 
 import io
+import re
 import zlib
 from datetime import UTC
 
@@ -14,6 +15,8 @@ from issuetracker_dagster.stages.parser.dates import parse_date
 from issuetracker_dagster.stages.parser.feeds import newest_first, read_feed
 from issuetracker_dagster.stages.parser.links import Link
 
+_ROOT_CLOSED = re.compile(rb"(?:urlset|sitemapindex|rss|feed|RDF)\s*>\s*\Z")
+_ENTRY_CLOSED = re.compile(rb"</(?:\w{1,20}:)?(?:url|sitemap)\s*>")
 _GZIP = b"\x1f\x8b"
 _MOST_URLS = 100_000
 _FEEDS = ("rss", "feed", "rdf")
@@ -58,6 +61,7 @@ def _gunzip(body: bytes, max_bytes: int) -> bytes:
 
 def _xml(data: bytes, url: str) -> tuple[str, list[Link]]:
     links: dict[str, Link] = {}
+    data = _whole_entries(data)
     root = ""
     fields: dict[str, str] = {}
     events = etree.iterparse(
@@ -89,6 +93,14 @@ def _xml(data: bytes, url: str) -> tuple[str, list[Link]]:
         # Cut off or broken in the middle: what came before is still good.
         return root, list(links.values())
     return root, list(links.values())
+
+
+def _whole_entries(data: bytes) -> bytes:
+    """Without an entry that breaks off: the forgiving parser would close it, and half a URL is another URL."""
+    if _ROOT_CLOSED.search(data, max(0, len(data) - 200)):
+        return data
+    end = max((match.end() for match in _ENTRY_CLOSED.finditer(data)), default=len(data))
+    return data[:end]
 
 
 _FIELDS = frozenset({"loc", "lastmod", "publication_date"})
