@@ -43,17 +43,28 @@ def normalise(url: str, base: str | None = None) -> str:
     Raises `BadUrl`.
     """
     parsed = parse_http(url, base)
-    parsed.hash = ""
-    parsed.username = ""
-    parsed.password = ""
+    # Most links are clean already; every call into the parser costs as much as all these looks together.
+    href = str(parsed.href)
+    if "#" in href:
+        parsed.hash = ""
+    if "@" in href:
+        parsed.username = ""
+        parsed.password = ""
+    if parsed.hostname.endswith("."):
+        _without_final_dots(parsed, url)
+    if "%" in href:
+        parsed.pathname = _ESCAPE.sub(_one_way, parsed.pathname)
+    if "?" in href:
+        parsed.search = _ESCAPE.sub(_one_way, _without_tracking(parsed.search))
+    return str(parsed.href)
+
+
+def _without_final_dots(parsed: URL, url: str) -> None:
     try:
         parsed.hostname = parsed.hostname.rstrip(".")
     except ValueError:
         # Dots only, or a number at the end that makes no address.
         raise BadUrl(f"{url[:200]!r} has no host") from None
-    parsed.pathname = _ESCAPE.sub(_one_way, parsed.pathname)
-    parsed.search = _ESCAPE.sub(_one_way, _without_tracking(parsed.search))
-    return str(parsed.href)
 
 
 def _one_way(escape: re.Match[str]) -> str:
