@@ -11,7 +11,9 @@ from issuetracker_dagster.ports.stores import (
     DeadLetterIndex,
     Issues,
     MemberView,
+    MessageTrace,
     ParserRules,
+    PublishedRecent,
     RawContents,
     Reports,
     RuleSnapshots,
@@ -39,6 +41,10 @@ class Stores(Protocol):
     def seeds(self) -> Seeds: ...
     @property
     def dead_letters(self) -> DeadLetterIndex: ...
+    @property
+    def message_trace(self) -> MessageTrace: ...
+    @property
+    def published_recent(self) -> PublishedRecent: ...
     @property
     def reports(self) -> Reports: ...
 

@@ -13,7 +13,8 @@ from sqlalchemy.exc import IntegrityError
 from issuetracker_dagster.adapters.sql.engine import connect, parse_url, reading, writing
 from issuetracker_dagster.adapters.sql.locks import ClusterLocks
 from issuetracker_dagster.adapters.sql.stores import SqlStores
-from issuetracker_dagster.errors import ConfigError, Unavailable
+from issuetracker_dagster.errors import ConfigError, PermanentError, Unavailable
+from issuetracker_dagster.model.headers import TargetType
 from tests.contracts.store_worlds import article, member, page
 
 WRITES = 25
@@ -111,6 +112,18 @@ def test_a_thread_that_waits_for_a_cluster_lock_gives_up_with_a_reason(sql_engin
         thread.start()
         thread.join(10)
     assert given_up == ["another worker has clustered 'en' for more than 0.05 s"]
+
+
+def test_a_rule_that_was_spoilt_by_hand_is_named(sql_engine: Engine) -> None:
+    stores = SqlStores(sql_engine)
+    with writing(sql_engine) as connection:
+        spoilt = (
+            "INSERT INTO parser_rules (host_pattern, target_type, selectors) VALUES ('a.com', 'article', :selectors)"
+        )
+        connection.execute(text(spoilt), {"selectors": '{"title": "h1"}'})
+    with pytest.raises(PermanentError, match="parser rule 1 "):
+        stores.parser_rules.for_host("a.com", TargetType.ARTICLE)
+    assert [rule.host for rule in stores.parser_rules.priority_rules(10)] == ["a.com"]
 
 
 @pytest.mark.parametrize(

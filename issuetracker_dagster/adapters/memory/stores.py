@@ -9,6 +9,7 @@ import msgspec
 from issuetracker_dagster.adapters.memory.store_contents import MemoryContents, MemoryRawContents
 from issuetracker_dagster.adapters.memory.store_issues import MemoryIssues
 from issuetracker_dagster.adapters.memory.store_rules import MemoryParserRules, MemoryRuleSnapshots, MemorySeeds
+from issuetracker_dagster.adapters.memory.store_traces import MemoryMessageTrace, MemoryPublishedRecent
 from issuetracker_dagster.model.message import Message
 from issuetracker_dagster.model.payload import payload_facts
 from issuetracker_dagster.model.records import ContentStatus, IssueState
@@ -19,7 +20,9 @@ __all__ = [
     "MemoryContents",
     "MemoryDeadLetterIndex",
     "MemoryIssues",
+    "MemoryMessageTrace",
     "MemoryParserRules",
+    "MemoryPublishedRecent",
     "MemoryRawContents",
     "MemoryReports",
     "MemoryRuleSnapshots",
@@ -86,6 +89,8 @@ class MemoryStores:
         self.issues = MemoryIssues(self.contents)
         self.seeds = MemorySeeds()
         self.dead_letters = MemoryDeadLetterIndex(self.raw_contents)
+        self.message_trace = MemoryMessageTrace()
+        self.published_recent = MemoryPublishedRecent()
         self.reports = MemoryReports(self)
 
 

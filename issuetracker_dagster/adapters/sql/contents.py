@@ -146,7 +146,7 @@ class SqlContents:
             _forget_bands(connection, content_id)
             rows = [{"band": band, "content_id": content_id} for band in sorted(set(bands))]
             if rows:
-                connection.execute(insert_into(connection, ContentBandRow).values(rows).on_conflict_do_nothing())
+                connection.execute(insert_into(connection, ContentBandRow).on_conflict_do_nothing(), rows)
 
 
 def _write_text(connection: Connection, content_id: int, content: Content) -> None:

@@ -201,6 +201,12 @@ def _same_rule(rule: ParserRule) -> ColumnElement[bool]:
 
 
 def _parser_rule(row: RowMapping) -> ParserRule:
+    try:
+        selectors = msgspec.convert(row["selectors"], _Selectors)
+        options = msgspec.convert(row["options"], dict[str, str])
+    except msgspec.ValidationError as error:
+        # People edit this table; what they wrote must be named, not blamed on a page.
+        raise PermanentError(f"parser rule {row['rule_id']} can't be read: {error}", code="invalid_rule") from None
     return ParserRule(
         rule_id=row["rule_id"],
         host_pattern=row["host_pattern"],
@@ -208,7 +214,7 @@ def _parser_rule(row: RowMapping) -> ParserRule:
         target_type=TargetType(row["target_type"]),
         version=row["version"],
         enabled=row["enabled"],
-        selectors=msgspec.convert(row["selectors"], _Selectors),
-        options=row["options"],
+        selectors=selectors,
+        options=options,
         crawl_priority=row["crawl_priority"],
     )

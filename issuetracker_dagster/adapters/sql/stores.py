@@ -9,6 +9,7 @@ from issuetracker_dagster.adapters.sql.parser_rules import SqlParserRules, SqlRu
 from issuetracker_dagster.adapters.sql.raw_contents import SqlRawContents
 from issuetracker_dagster.adapters.sql.reports import SqlReports
 from issuetracker_dagster.adapters.sql.seeds import SqlSeeds
+from issuetracker_dagster.adapters.sql.traces import SqlMessageTrace, SqlPublishedRecent
 
 
 class SqlStores:
@@ -23,6 +24,8 @@ class SqlStores:
         self.issues = SqlIssues(engine)
         self.seeds = SqlSeeds(engine)
         self.dead_letters = SqlDeadLetterIndex(engine)
+        self.message_trace = SqlMessageTrace(engine)
+        self.published_recent = SqlPublishedRecent(engine)
         self.reports = SqlReports(engine)
 
     def close(self) -> None:
