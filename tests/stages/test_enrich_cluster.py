@@ -1,0 +1,242 @@
+"""Clustering over the memory stores: one issue an event, whatever the order, however many workers."""
+
+import itertools
+import random
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from issuetracker_dagster.adapters.clock import FakeClock
+from issuetracker_dagster.adapters.memory.stores import MemoryStores
+from issuetracker_dagster.model.headers import Headers
+from issuetracker_dagster.model.outcome import HandlerContext
+from issuetracker_dagster.model.payload import ContentRef
+from issuetracker_dagster.model.records import Issue, IssueState
+from issuetracker_dagster.ports.stores import MemberView
+from issuetracker_dagster.stages.enrich.aging import age_issues
+from issuetracker_dagster.stages.enrich.handler import EnrichHandler
+from issuetracker_dagster.stages.enrich.linking import decayed, linked
+from issuetracker_dagster.stages.enrich.options import EnrichOptions
+from issuetracker_dagster.stages.enrich.vectors import VectorCache, cosines, most_central, vector_of
+from tests.stages.enrich_stories import ALDER_1, ALDER_2, ALDER_3, BUSAN_1, HOUR_MS, KELLAN_1, NOW_MS, STORIES, Report
+
+OPTIONS = EnrichOptions()
+
+
+class World:
+    """An enrich stage with its stores."""
+
+    def __init__(self, options: EnrichOptions = OPTIONS) -> None:
+        self.stores = MemoryStores()
+        self.clock = FakeClock(NOW_MS)
+        self.handler = EnrichHandler(self.stores.contents, self.stores.issues, self.clock, options)
+
+    def enrich(self, report: Report) -> int:
+        content = report.content()
+        content_id = self.stores.contents.save(content)
+        ref = ContentRef(content_id=content_id, url=content.url)
+        outcome = self.handler.handle(ref, HandlerContext(Headers(root_id=report.url)))
+        assert outcome.forward == ref
+        return content_id
+
+    def clusters(self) -> set[frozenset[str]]:
+        """The issues as sets of URLs."""
+        by_issue: dict[int, set[str]] = defaultdict(set)
+        for content_id, content in self.stores.contents.rows.items():
+            (view,) = self.stores.issues.views([content_id])
+            by_issue[view.issue_id].add(content.url)
+        return {frozenset(urls) for urls in by_issue.values()}
+
+    def issue_with(self, report: Report) -> Issue:
+        content_id = self.stores.contents.save(report.content())
+        (view,) = self.stores.issues.views([content_id])
+        issue = self.stores.issues.get(view.issue_id)
+        assert issue is not None
+        return issue
+
+
+def events(stories: Sequence[Report]) -> set[frozenset[str]]:
+    by_event: dict[str, set[str]] = defaultdict(set)
+    for story in stories:
+        by_event[story.event].add(story.url)
+    return {frozenset(urls) for urls in by_event.values()}
+
+
+def test_one_event_on_three_hosts_is_one_issue_and_other_events_stay_apart() -> None:
+    world = World()
+    for story in STORIES:
+        world.enrich(story)
+    assert world.clusters() == events(STORIES)
+    issue = world.issue_with(ALDER_1)
+    assert (issue.content_count, issue.source_count) == (3, 3)
+    assert issue.language == "en"
+    assert issue.title in {ALDER_1.title, ALDER_2.title, ALDER_3.title}
+    assert issue.first_seen_ms == issue.last_seen_ms == NOW_MS
+    assert issue.velocity > 0
+    assert world.issue_with(BUSAN_1).source_count == 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_order_of_arrival_gives_the_same_clusters(seed: int) -> None:
+    world = World()
+    for story in random.Random(seed).sample(STORIES, len(STORIES)):
+        world.enrich(story)
+    assert world.clusters() == events(STORIES)
+
+
+def test_issue_facts_do_not_depend_on_the_order_of_arrival() -> None:
+    facts = set()
+    for order in itertools.permutations((ALDER_1, ALDER_2, ALDER_3)):
+        world = World()
+        for story in order:
+            world.enrich(story)
+        issue = msgspec.structs.replace(
+            world.issue_with(ALDER_1), velocity=round(world.issue_with(ALDER_1).velocity, 9)
+        )
+        facts.add(issue)
+    assert len(facts) == 1
+
+
+def test_workers_at_once_never_open_two_issues_for_one_event() -> None:
+    for _ in range(3):
+        world = World()
+        gate = threading.Barrier(len(STORIES))
+
+        def enrich(story: Report, world: World = world, gate: threading.Barrier = gate) -> None:
+            gate.wait()
+            world.enrich(story)
+
+        with ThreadPoolExecutor(len(STORIES)) as pool:
+            list(pool.map(enrich, STORIES))
+        assert world.clusters() == events(STORIES)
+        for story in STORIES:
+            found = world.stores.issues.enrichment(world.stores.contents.save(story.content()))
+            assert found is not None
+            members = sum(other.event == story.event for other in STORIES)
+            assert found.factors["source_diversity"] == pytest.approx(1 - 1 / members)
+
+
+def test_a_content_that_links_two_issues_merges_them_into_the_older() -> None:
+    world = World()
+    first = msgspec.structs.replace(ALDER_1, body=ALDER_1.body.split("\n")[0], title="Norwick Logistics in Port Alder")
+    other = Report(
+        "alder-fire", "http://news-d.localhost:8080/x", "Batteries burned", "Batteries on the second floor burned."
+    )
+    bridge = Report(
+        "alder-fire",
+        "http://news-e.localhost:8080/x",
+        "Norwick Logistics in Port Alder: batteries burned",
+        f"{first.body}\n{other.body}",
+    )
+    world.enrich(first)
+    world.enrich(other)
+    assert len(world.clusters()) == 2
+    oldest = world.issue_with(first).issue_id
+    world.enrich(bridge)
+    assert len(world.clusters()) == 1
+    merged = world.issue_with(bridge)
+    assert merged.issue_id == oldest
+    assert (merged.content_count, merged.source_count) == (3, 3)
+    for report in (first, other, bridge):
+        found = world.stores.issues.enrichment(world.stores.contents.save(report.content()))
+        assert found is not None
+        assert found.issue_id == oldest
+        assert found.factors["source_diversity"] == pytest.approx(2 / 3)
+
+
+def test_the_same_words_long_apart_are_two_events() -> None:
+    world = World()
+    world.enrich(ALDER_1)
+    world.enrich(msgspec.structs.replace(ALDER_2, hours_ago=24 * 30))
+    assert len(world.clusters()) == 2
+
+
+def test_a_closed_issue_is_joined_by_nothing() -> None:
+    world = World()
+    world.enrich(ALDER_1)
+    old = world.issue_with(ALDER_1).issue_id
+    world.clock.advance(OPTIONS.close_after_ms + HOUR_MS)
+    world.enrich(msgspec.structs.replace(ALDER_2, hours_ago=-73))
+    assert world.issue_with(ALDER_2).issue_id != old
+
+
+def test_silent_issues_fade_and_then_close_as_others_are_enriched() -> None:
+    world = World()
+    for story in (ALDER_1, ALDER_2, ALDER_3):
+        world.enrich(story)
+    assert world.issue_with(ALDER_1).state is IssueState.ACTIVE
+    world.clock.advance(36 * HOUR_MS)
+    world.enrich(KELLAN_1)
+    faded = world.issue_with(ALDER_1)
+    assert faded.state is IssueState.FADING
+    assert faded.velocity < 0.01
+    world.clock.advance(40 * HOUR_MS)
+    assert age_issues(world.stores.issues, world.clock.now_ms(), OPTIONS) == 1
+    assert world.issue_with(ALDER_1).state is IssueState.CLOSED
+    assert world.issue_with(ALDER_1).title == faded.title
+
+
+def member(content_id: int, hours_ago: float = 0, entities: tuple[str, ...] = ()) -> MemberView:
+    out_ms = int(NOW_MS - hours_ago * HOUR_MS)
+    return MemberView(content_id, 1, "a.example", "T", "", "en", out_ms, NOW_MS, (), entities)
+
+
+@given(st.floats(0, 1), st.floats(0, 1_000), st.floats(0, 1_000))
+def test_decay_is_the_same_from_either_side_and_never_helps(cosine: float, one: float, two: float) -> None:
+    left, right = member(1, one), member(2, two)
+    alike = decayed(cosine, left, right, OPTIONS)
+    assert alike == decayed(cosine, right, left, OPTIONS)
+    assert 0.0 <= alike <= cosine
+
+
+NAMES = st.lists(st.sampled_from(["Ann Lee", "Port Alder", "UN", "Norwick", "Lee"]), unique=True).map(tuple)
+
+
+@given(st.floats(0, 1), NAMES, NAMES)
+def test_links_are_the_same_from_either_side(alike: float, one: tuple[str, ...], two: tuple[str, ...]) -> None:
+    left, right = member(1, entities=one), member(2, entities=two)
+    assert linked(alike, left, right, OPTIONS) == linked(alike, right, left, OPTIONS)
+
+
+def test_near_the_threshold_the_names_decide() -> None:
+    alder = member(1, entities=("Port Alder", "Norwick"))
+    same = member(2, entities=("Port Alder",))
+    other = member(3, entities=("Kellan Bay", "Ostrander"))
+    nameless = member(4)
+    assert linked(0.32, alder, same, OPTIONS)
+    assert not linked(0.32, alder, nameless, OPTIONS)
+    assert linked(0.45, alder, nameless, OPTIONS)
+    assert not linked(0.45, alder, other, OPTIONS)
+    assert linked(0.65, alder, other, OPTIONS)
+
+
+def test_cosines_are_those_of_the_texts() -> None:
+    alder, kellan = vector_of(ALDER_1.title, ALDER_1.body), vector_of(KELLAN_1.title, KELLAN_1.body)
+    empty = vector_of("", "")
+    itself, other, nothing = cosines(alder, [alder, kellan, empty])
+    assert itself == pytest.approx(1.0)
+    assert 0.0 < other < 0.3
+    assert nothing == 0.0
+    assert not np.isnan(cosines(empty, [alder, empty])).any()
+
+
+def test_the_most_central_text_is_the_one_most_like_the_others() -> None:
+    texts = [("storm hits coast", ""), ("storm hits coast of Alder", ""), ("bread prices", "")]
+    assert most_central([vector_of(*text) for text in texts]) == 0
+    assert most_central([vector_of("", "")]) == 0
+
+
+def test_the_cache_of_vectors_is_bounded_and_notices_a_new_title() -> None:
+    cache = VectorCache(2)
+    for content_id in (1, 2, 3):
+        cache.put(member(content_id))
+    assert cache.get(member(1)) is None
+    assert cache.get(member(3)) is not None
+    assert cache.get(msgspec.structs.replace(member(3), title="Other")) is None
