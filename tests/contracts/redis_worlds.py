@@ -1,5 +1,7 @@
 """The worlds in which the contract suites of Redis' ports run: in memory, on Valkey, on Redis 7.0 and on a cluster."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -41,6 +43,16 @@ class World:
             eventually(lambda: self.now_ms() > until_ms, interval_s=0.005)
 
 
+@contextmanager
+def full(client: RedisClient) -> Iterator[None]:
+    """The server (every node of a cluster) has no memory left inside the block."""
+    _limit_memory(client, "1")
+    try:
+        yield
+    finally:
+        _limit_memory(client, "0")
+
+
 def open_world(request: pytest.FixtureRequest) -> World:
     """The world that the fixture's parameter names, its server emptied first."""
     if request.param == "memory":
@@ -57,3 +69,10 @@ def open_world(request: pytest.FixtureRequest) -> World:
 @cache
 def _client(url: str, cluster: bool) -> RedisClient:
     return connect(url, cluster=cluster)
+
+
+def _limit_memory(client: RedisClient, limit: str) -> None:
+    if isinstance(client, RedisCluster):
+        client.config_set("maxmemory", limit, target_nodes="primaries")
+    else:
+        client.config_set("maxmemory", limit)

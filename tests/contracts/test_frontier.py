@@ -13,9 +13,9 @@ from issuetracker_dagster.adapters.redis.frontier import RedisFrontier
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
 from issuetracker_dagster.errors import QueueFull, Unavailable
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.queue import Lease, PushResult, QueueDepth, QueueEntry, QueueLimits
+from issuetracker_dagster.model.queue import Claim, Lease, PushResult, QueueDepth, QueueEntry, QueueLimits
 from issuetracker_dagster.ports.hosts import Frontier
-from tests.contracts.redis_worlds import CLUSTER, WORLDS, World, open_world
+from tests.contracts.redis_worlds import CLUSTER, WORLDS, World, full, open_world
 
 HOST, OTHER = "news.example.com:8080", "[2001:db8::1]:8443"
 LEASE_MS = 60_000
@@ -330,15 +330,35 @@ def test_a_full_server_can_still_be_drained(world: World, frontier: Frontier) ->
     client = world.client
     assert client is not None
     frontier.defer(HOST, job("a"), world.now_ms())
-    cluster = {"target_nodes": "primaries"} if hasattr(client, "get_primaries") else {}
-    client.config_set("maxmemory", "1", **cluster)
-    try:
+    with full(client):
         with pytest.raises(Unavailable, match="full"):
             frontier.defer(HOST, job("b"), world.now_ms())
         frontier.ack(HOST, taken(frontier, "c1")[HOST])
-    finally:
-        client.config_set("maxmemory", "0", **cluster)
     assert frontier.size() == 0
+
+
+@pytest.mark.parametrize("world", SERVERS, indirect=True)
+def test_jobs_leased_before_redis_failed_in_mid_take_are_handed_out(
+    world: World, frontier: Frontier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for host in (HOST, OTHER):
+        frontier.defer(host, job(host), world.now_ms())
+    claim = PriorityZSetQueue.claim
+
+    def claim_once(queue: PriorityZSetQueue, claim_id: str, limit: int, lease_ms: int) -> Claim:
+        found = claim(queue, claim_id, limit, lease_ms)
+        monkeypatch.setattr(PriorityZSetQueue, "claim", refuse)
+        return found
+
+    def refuse(*_: object) -> Claim:
+        raise Unavailable("gone")
+
+    monkeypatch.setattr(PriorityZSetQueue, "claim", claim_once)
+    assert len(taken(frontier, "c1")) == 1
+    world.passes(1)
+    frontier.defer("third.example.com", job("c"), world.now_ms())
+    with pytest.raises(Unavailable):
+        frontier.take("c2", 1, LEASE_MS)
 
 
 @pytest.mark.parametrize("world", SERVERS, indirect=True)

@@ -7,7 +7,7 @@ from issuetracker_dagster.adapters.redis.client import command, connect
 from issuetracker_dagster.adapters.redis.heartbeats import RedisHeartbeats
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.ports.locks import Heartbeats
-from tests.contracts.redis_worlds import WORLDS, World, open_world
+from tests.contracts.redis_worlds import WORLDS, World, full, open_world
 
 
 @pytest.fixture(params=WORLDS)
@@ -69,9 +69,6 @@ def test_an_unreadable_beat_is_an_error_and_never_silence(world: World, heartbea
 @pytest.mark.parametrize("world", WORLDS[1:], indirect=True)
 def test_a_full_server_still_takes_beats(world: World, heartbeats: Heartbeats) -> None:
     assert world.client is not None
-    command(world.client, "CONFIG", "SET", "maxmemory", "1")
-    try:
+    with full(world.client):
         heartbeats.beat("parser", 0, "run-a", {})
-    finally:
-        command(world.client, "CONFIG", "SET", "maxmemory", "0")
     assert [beat.run_id for beat in heartbeats.alive("parser")] == ["run-a"]

@@ -7,7 +7,7 @@ from issuetracker_dagster.adapters.memory.locks import MemoryLocks
 from issuetracker_dagster.adapters.redis.client import command
 from issuetracker_dagster.adapters.redis.locks import RedisLocks
 from issuetracker_dagster.ports.locks import LockHold, Locks
-from tests.contracts.redis_worlds import WORLDS, World, open_world
+from tests.contracts.redis_worlds import WORLDS, World, full, open_world
 
 LONG_MS, SHORT_MS = 60_000, 40
 
@@ -103,3 +103,12 @@ def test_locks_survive_the_loss_of_the_servers_scripts(world: World, locks: Lock
     command(world.client, "SCRIPT FLUSH")
     assert locks.renew(hold, LONG_MS)
     assert locks.release(hold)
+
+
+@pytest.mark.parametrize("world", WORLDS[1:], indirect=True)
+def test_a_full_server_still_grants_the_locks_that_draining_it_needs(world: World, locks: Locks) -> None:
+    assert world.client is not None
+    with full(world.client):
+        hold = acquired(locks)
+        assert locks.renew(hold, LONG_MS)
+        assert locks.release(hold)

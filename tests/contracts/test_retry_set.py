@@ -5,13 +5,14 @@ import pytest
 from issuetracker_dagster.adapters.memory.retries import MemoryRetrySet
 from issuetracker_dagster.adapters.redis.client import command
 from issuetracker_dagster.adapters.redis.retries import RedisRetrySet
+from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.model.headers import Headers
 from issuetracker_dagster.model.message import Message, Origin
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.retry import RetryEntry
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.ports.retries import RetrySet
-from tests.contracts.redis_worlds import WORLDS, World, open_world
+from tests.contracts.redis_worlds import WORLDS, World, full, open_world
 
 NOW = 1_750_000_000_000
 
@@ -146,3 +147,14 @@ def test_a_drained_set_leaves_no_key_but_its_fence(world: World, retries: RetryS
     retries.schedule(entry("a"))
     retries.remove([entry("a")])
     assert set(command(world.client, "KEYS", "*")) <= {b"{retry:due}:fence"}
+
+
+@pytest.mark.parametrize("world", WORLDS[1:], indirect=True)
+def test_a_full_server_refuses_new_entries_but_can_still_be_drained(world: World, retries: RetrySet) -> None:
+    assert world.client is not None
+    retries.schedule(entry("a"))
+    with full(world.client):
+        with pytest.raises(Unavailable, match="full"):
+            retries.schedule(entry("b"))
+        assert retries.remove(retries.due(NOW)) == 1
+    assert retries.size() == 0
