@@ -70,9 +70,9 @@ def noida_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[services.Postgres]:
+def postgres_server() -> Iterator[services.Postgres]:
     """A PostgreSQL server of this session."""
-    with services.running_postgres(tmp_path_factory.mktemp("postgres")) as server:
+    with services.running_postgres() as server:
         yield server
 
 

@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,22 +153,26 @@ def postgres_programs() -> Path:
 
 
 @contextlib.contextmanager
-def running_postgres(folder: Path) -> Iterator[Postgres]:
+def running_postgres() -> Iterator[Postgres]:
     """A PostgreSQL that trusts loopback connections. As root it runs as the user `postgres`, since it refuses root."""
     programs = postgres_programs()
     user = "postgres" if os.geteuid() == 0 else None
+    # pytest's own folders are closed to other users, so this one lies beside them.
+    with tempfile.TemporaryDirectory(prefix="issuetracker-postgres-") as made:
+        folder = Path(made)
+        if user:
+            shutil.chown(folder, user)
+        with _postgres_in(folder, programs, user) as server:
+            yield server
+
+
+@contextlib.contextmanager
+def _postgres_in(folder: Path, programs: Path, user: str | None) -> Iterator[Postgres]:
     data = folder / "data"
-    data.mkdir(parents=True)
-    if user:
-        shutil.chown(data, user)
-        for parent in [folder, *folder.parents]:
-            if parent == Path("/tmp") or parent == parent.parent:
-                break
-            parent.chmod(parent.stat().st_mode | 0o011)
     made = subprocess.run(
         [programs / "initdb", "--pgdata", data, "--username", "postgres", "--auth", "trust", "--no-sync", "-E", "UTF8"],
         user=user,
-        cwd=data,
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -178,7 +183,7 @@ def running_postgres(folder: Path) -> Iterator[Postgres]:
     (port,) = choose_ports(1)
     argv = [str(programs / "postgres"), "-D", str(data), "-p", str(port), "-h", LOOPBACK]
     argv += ["-c", f"unix_socket_directories={data}", "-c", "fsync=off", "-c", "max_connections=60"]
-    server = children.spawn(argv, log=folder / "server.log", cwd=data, user=user)
+    server = children.spawn(argv, log=folder / "server.log", cwd=folder, user=user)
     try:
         children.wait_ready(
             server, lambda: _accepts(port), name="PostgreSQL", log=folder / "server.log", timeout_s=60.0

