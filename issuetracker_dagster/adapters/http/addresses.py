@@ -13,6 +13,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
 """(host, port) -> addresses as text; raises OSError when the name has none."""
 
+_LOOPBACK = "127.0.0.1"
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _IPV4_COMPATIBLE = ipaddress.IPv6Network("::/96")
 
@@ -59,8 +60,20 @@ def _embedded(address: Address) -> tuple[Address, ...]:
     return ()
 
 
+def is_localhost(host: str) -> bool:
+    """Whether RFC 6761 reserves the name for the loopback interface."""
+    name = host.lower().removesuffix(".")
+    return name == "localhost" or name.endswith(".localhost")
+
+
 async def system_lookup(host: str, port: int) -> Sequence[str]:
-    """The addresses that the operating system knows for a name."""
+    """The addresses that the operating system knows for a name.
+
+    `localhost` and names below it are this machine (RFC 6761): no resolver is asked, not all of them know it, and one
+    out there that answered anything else would be wrong.
+    """
+    if is_localhost(host):
+        return [_LOOPBACK]
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(sockaddr[0]) for _, _, _, _, sockaddr in found]
 
