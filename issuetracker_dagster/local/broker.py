@@ -36,7 +36,7 @@ def start(
     Raises StartFailed, or ConfigError when the home's messages are in Apache Kafka and its jars can't be had.
     """
     apache_folder, noida_folder = home / "kafka", home / "noida"
-    if noida_folder.is_dir():
+    if (noida_folder / "kafka.json").exists():
         report(
             "warning",
             f"This home's messages are in noida-db ({noida_folder}), so it goes on with that. {noida.COST} To change "
@@ -54,5 +54,11 @@ def start(
                 "can read them. Let this machine reach the repository once, or choose another ISSUETRACKER_HOME."
             ) from error
         report("warning", f"{noida.COST} ({error})")
-        return NOIDA, noida.start(noida_folder, ports[0], log=log, hold=hold)
+        try:
+            return NOIDA, noida.start(noida_folder, ports[0], log=log, hold=hold)
+        except children.StartFailed as failure:
+            raise children.StartFailed(
+                f"No embedded Kafka on this machine. {error}, and the fall-back doesn't start either: {failure}\n"
+                "Set KAFKA_BOOTSTRAP_SERVERS to a running Kafka."
+            ) from failure
     return APACHE, kafka.start(apache_folder, ports[0], ports[1], log=log, java=java, jars=found, hold=hold)

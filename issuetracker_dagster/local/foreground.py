@@ -1,4 +1,7 @@
-"""`issuetracker dev`: the services that are missing, `dagster dev` in the foreground, and nothing left afterwards."""
+"""What `issuetracker dev`, `up` and `down` do: `dagster dev` in the foreground on services that are there or started.
+
+Whatever ends them, nothing is left running that wasn't asked to stay.
+"""
 
 import logging
 import os
@@ -84,6 +87,15 @@ def alone(home: Path, report: Report = silent) -> Iterator[None]:
             report(Step("dagster", "working", f"ending {len(left)} processes that a killed dev left behind"))
             family.end(home, grace_s=STOP_GRACE_S)
         yield
+
+
+def up(services: LocalServices, report: Report = silent) -> Endpoints:
+    """Start or join every service of a home and leave them running. What is half started when interrupted is stopped.
+
+    Raises ConfigError, StartFailed; KeyboardInterrupt after Ctrl-C, SIGTERM or a closed terminal.
+    """
+    with interrupts():
+        return services.start(report, keep=True)
 
 
 def down(services: LocalServices, report: Report = silent) -> tuple[str, ...]:
