@@ -1,35 +1,38 @@
-"""How many messages to claim at once: about one budget of work, so that nothing waits behind a hoard."""
+"""How many entries a worker claims at once: about one budget of work, so that a high newcomer waits little."""
 
-BUDGET_S = 0.001
-"""Work that one claim may take: a message of high priority waits at most that long behind what was claimed before it."""
+SHRINK, GROW = 0.5, 0.1
+"""How much of a new figure counts: a handler that turns slow is believed soon, one that turns fast only by and by."""
 
 
-class BatchSizer:
-    """`size` = budget / smoothed handler time, between 1 and `most`.
+class BatchSize:
+    """`budget / average handler time`, between 1 and `most`. Not for several threads at once.
 
-    Quick to shrink, slow to grow: a slow message weighs half at once, fast ones win the size back little by little, and
-    it never more than doubles from one message to the next. Not thread-safe: each slot has its own.
+    It starts with 1, since an unknown handler may be a slow one, and no step more than doubles it.
     """
 
-    def __init__(self, most: int = 100, budget_s: float = BUDGET_S) -> None:
-        if most < 1:
-            raise ValueError(f"a batch of at most {most}; at least 1")
+    def __init__(self, *, budget_ms: float, most: int) -> None:
+        if budget_ms <= 0 or most < 1:
+            raise ValueError(f"budget_ms {budget_ms} and most {most} must be positive")
+        self._budget_ms = budget_ms
         self._most = most
-        self._budget_s = budget_s
-        self._smoothed_s: float | None = None
+        self._average_ms: float | None = None
         self._size = 1
 
-    @property
-    def size(self) -> int:
-        """How many to claim now."""
+    def next(self) -> int:
+        """The size of the next claim."""
         return self._size
 
-    def observe(self, handler_s: float) -> None:
-        """Take in how long one message took, in seconds."""
-        if self._smoothed_s is None:
-            self._smoothed_s = handler_s
+    def observe(self, count: int, took_ms: float) -> None:
+        """`count` entries were handled in `took_ms` of one handler's time, all together."""
+        if count < 1:
+            return
+        each_ms = max(took_ms, 0.0) / count
+        if self._average_ms is None:
+            self._average_ms = each_ms
         else:
-            weight = 0.5 if handler_s > self._smoothed_s else 0.1
-            self._smoothed_s += weight * (handler_s - self._smoothed_s)
-        wanted = int(self._budget_s / max(self._smoothed_s, 1e-9))
-        self._size = max(1, min(wanted, self._size * 2, self._most))
+            weight = SHRINK if each_ms > self._average_ms else GROW
+            self._average_ms += weight * (each_ms - self._average_ms)
+        fitting = (
+            self._most if self._average_ms * self._most <= self._budget_ms else int(self._budget_ms / self._average_ms)
+        )
+        self._size = max(1, min(fitting, 2 * self._size, self._most))

@@ -79,6 +79,16 @@ def test_a_member_twice_in_one_batch_is_stored_once_in_its_better_band(at: Queue
     assert at.drain(queue) == ["a", "b"]
 
 
+def test_a_held_member_twice_in_one_batch_ends_in_the_best_of_its_bands(at: QueueWorld, queue: StageQueue) -> None:
+    queue.push([entry("a", LOW), entry("b", LOW)])
+    a, b = at.claim(queue)
+    queue.release([a])
+    better = [entry("a", HIGH), entry("a", NORMAL), entry("b", NORMAL), entry("b", HIGH), entry("b", LOW)]
+    assert queue.push(better) == PushResult(known=2, promoted=3)
+    queue.release([b])
+    assert [(lease.member, lease.priority) for lease in at.claim(queue)] == [("a", HIGH), ("b", HIGH)]
+
+
 def test_a_member_may_move_to_a_better_band_at_its_own_age(at: QueueWorld, queue: StageQueue) -> None:
     queue.push([entry("old", LOW), entry("young", HIGH), entry("other", LOW)])
     assert queue.push([entry("old", HIGH)]) == PushResult(promoted=1)

@@ -157,7 +157,11 @@ if #members > 0 then
     deadlines[2 * i - 1], deadlines[2 * i] = deadline, member
     leased[2 * i - 1], leased[2 * i] = member, rows[member]
   end
-  write('ZREM', READY, members)
+  if call('ZRANK', READY, members[#members]) == #members - 1 then -- the usual case, and cheaper by far in a deep queue
+    call('ZREMRANGEBYRANK', READY, 0, #members - 1)
+  else
+    write('ZREM', READY, members)
+  end
   write('ZADD', DEADLINES, deadlines)
   write('HSET', LEASED, leased)
 end

@@ -14,6 +14,7 @@ local room = backpressure and max_size - call('ZCARD', READY) or math.huge
 
 local added, values, priorities, place, minutes, refused = {}, {}, {}, {}, {}, {}
 local ready_better, row_better, known, promoted = {}, {}, 0, 0
+local raised = {} -- member held before -> its score, when this batch has raised it
 
 local function better(score, priority)
   local number = tonumber(score)
@@ -32,15 +33,17 @@ for i, member in ipairs(members) do
       promoted = promoted + 1
     end
   elseif ready[i] then
-    score = better(ready[i], priority)
+    score = better(raised[member] or ready[i], priority)
     if score then
+      raised[member] = score
       ready_better[#ready_better + 1] = score
       ready_better[#ready_better + 1] = member
     end
   elseif row and #row > HEADER then
     local held_score, claim = row_parts(row)
-    score = better(held_score, priority)
+    score = better(raised[member] or held_score, priority)
     if score then
+      raised[member] = score
       row_better[#row_better + 1] = member
       row_better[#row_better + 1] = sub(row, 1, HEADER) .. score .. ' ' .. claim
     end

