@@ -23,7 +23,7 @@ def is_index_page(page: LexborHTMLParser, url: str, *, body_length: int, has_dat
             linked += len(text)
     if anchors >= _LINKS:
         return True
-    total = sum(len("".join(word)) for word in _visible(page).split())
+    total = sum(map(len, _visible(page).split()))
     return anchors > 0 and linked >= _MOSTLY * total
 
 

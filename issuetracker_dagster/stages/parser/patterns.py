@@ -1,6 +1,7 @@
 """RE2 expressions of rules and blacklist: linear in time, whatever somebody saved."""
 
 import logging
+import re
 from functools import lru_cache
 from typing import Protocol
 from urllib.parse import unquote
@@ -10,6 +11,10 @@ import re2
 from issuetracker_dagster.model.urls import BadUrl, parse_http
 
 logger = logging.getLogger(__name__)
+
+# Not re2.escape, which backslashes every slash too: people read these in the blacklist.
+_SPECIAL = re.compile(r"[\\.^$|?*+()\[\]{}]")
+_BACKSLASHED = r"\\\g<0>"
 
 
 class Pattern(Protocol):
@@ -41,7 +46,7 @@ def found_in(expression: str, text: str) -> bool:
 
 def exactly(path: str) -> str:
     """The expression that finds this decoded path and no other."""
-    return f"^{re2.escape(path)}$"
+    return f"^{_SPECIAL.sub(_BACKSLASHED, path)}$"
 
 
 def host_matches(host_pattern: str, host: str) -> bool:
