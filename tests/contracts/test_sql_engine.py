@@ -4,6 +4,7 @@ import multiprocessing
 import sqlite3
 import threading
 import traceback
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
@@ -17,36 +18,45 @@ from issuetracker_dagster.errors import ConfigError, PermanentError, Unavailable
 from issuetracker_dagster.model.headers import TargetType
 from tests.contracts.store_worlds import article, member, page
 
-WRITES = 25
+WORKERS, STORIES = 3, 15
 
 
-def write_a_lot(url: str, worker: int) -> None:
-    """The body of a process of the test below: every kind of write that runs at the same time in production."""
+def write_a_lot(url: str, worker: int, start: Barrier) -> None:
+    """The body of a process of the test below: every kind of write that runs at the same time in production.
+
+    All save the same pages; each has a content of its own about each story, which only its language tells from others.
+    """
     stores = SqlStores(connect(url))
-    for number in range(WRITES):
-        stores.raw_contents.save(page(f"https://news.example.com/{number}", b"%d" % worker, fetched_ms=worker))
-        content_id = stores.contents.save(article(number, body=f"Text of {worker}"))
-        stores.contents.first_with_hash(f"hash {number}", content_id)
-        with stores.issues.lock_candidates("en"):
-            members = stores.issues.open_members("en", 0, 1)
-            stores.issues.assign(member(content_id), members[0].issue_id if members else None)
+    start.wait(60)
+    for story in range(STORIES):
+        stores.raw_contents.save(page(f"https://news.example.com/{story}", b"%d" % worker, fetched_ms=worker))
+        stores.contents.save(article(story, body=f"Text of {worker}"))
+        own = stores.contents.save(article(1_000 * (worker + 1) + story))
+        stores.contents.first_with_hash(f"hash {story}", own)
+        with stores.issues.lock_candidates(f"l{story}"):
+            members = stores.issues.open_members(f"l{story}", 0, 1)
+            issue_id = members[0].issue_id if members else None
+            stores.issues.assign(member(own, language=f"l{story}"), issue_id)
     stores.close()
 
 
 @pytest.mark.slow
-def test_processes_writing_the_same_rows_at_once_lose_nothing_and_open_one_issue(sql_url: str) -> None:
+def test_processes_writing_at_once_lose_nothing_and_open_one_issue_a_story(sql_url: str) -> None:
     spawn = multiprocessing.get_context("spawn")
-    programs = [spawn.Process(target=write_a_lot, args=(sql_url, worker)) for worker in range(3)]
+    start = spawn.Barrier(WORKERS)
+    programs = [spawn.Process(target=write_a_lot, args=(sql_url, worker, start)) for worker in range(WORKERS)]
     for program in programs:
         program.start()
     for program in programs:
         program.join(90)
-    assert [program.exitcode for program in programs] == [0, 0, 0]
+    assert [program.exitcode for program in programs] == [0] * WORKERS
     stores = SqlStores(connect(sql_url))
     counts = stores.reports.counts()
-    assert (counts["raw_contents"], counts["contents"], counts["issues"]) == (WRITES, WRITES, 1)
-    histories = [stores.raw_contents.history(raw_id) for raw_id in range(1, 3 * WRITES + 1)]
-    assert sum(map(len, histories)) == 3 * WRITES
+    assert (counts["raw_contents"], counts["contents"]) == (STORIES, STORIES * (1 + WORKERS))
+    views = stores.reports.issues(1_000)
+    assert [len(view.content_ids) for view in views] == [WORKERS] * STORIES
+    pages = [stores.raw_contents.latest(f"https://news.example.com/{story}") for story in range(STORIES)]
+    assert [len(stores.raw_contents.history(found.raw_id)) for found in pages if found] == [WORKERS] * STORIES
     stores.close()
 
 
