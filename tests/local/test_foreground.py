@@ -51,6 +51,14 @@ services = LocalServices(Path(sys.argv[1]), kafka_bootstrap="broker.example:9092
 sys.exit(dev(services, port=int(sys.argv[2])))
 """
 
+UP = """
+import sys
+from pathlib import Path
+from issuetracker_dagster.local.foreground import up
+from issuetracker_dagster.local.services import LocalServices
+up(LocalServices(Path(sys.argv[1])), lambda step: print(step.service, step.phase, flush=True))
+"""
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
@@ -118,6 +126,25 @@ def test_what_a_killed_dev_left_running_is_ended_by_the_next_command(tmp_path: P
         assert down(LocalServices(home)) == ("valkey",)
     assert family.members(home) == []
     assert not is_listening(port)
+
+
+@pytest.mark.services
+@pytest.mark.slow
+def test_a_start_that_is_interrupted_leaves_nothing_half_started(home: Path) -> None:
+    starting = subprocess.Popen(
+        [sys.executable, "-c", UP, str(home)], cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+    )
+    assert starting.stdout is not None
+    assert b"kafka working\n" in iter(starting.stdout.readline, b"")
+    # Its data folder is formatted, so the server itself is on its way up.
+    eventually(lambda: (home / "kafka" / "data" / "meta.properties").exists(), timeout_s=60)
+    eventually(lambda: state.holder(home, "kafka"), timeout_s=20)
+    starting.terminate()
+    starting.communicate(timeout=60)
+    assert starting.returncode != 0
+    assert state.holder(home, "kafka") is None
+    assert state.holder(home, "valkey") is None
+    assert state.read(home).services == {}
 
 
 def test_two_devs_on_one_home_are_refused(tmp_path: Path) -> None:
