@@ -8,7 +8,7 @@ import itertools
 import logging
 import threading
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from issuetracker_dagster.errors import IssueTrackerError, Malformed, Unavailable
 from issuetracker_dagster.flow.dead_letter import dead_letter
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 POLL_MS = 200
 COMMIT_EVERY_S = 1.0
-WAIT_S = 1.0
+WAIT_S = 0.25
 
 
 class Shelf:
@@ -91,16 +91,26 @@ class Shelf:
 
 
 class TopicFeed:
-    """Reads a stage's topics in its group on a thread of its own and fills a shelf for each topic."""
+    """Reads a stage's topics in its group on a thread of its own and fills a shelf for each topic.
+
+    `before_commit` makes sure that what was settled elsewhere (in the frontier) is on disk before offsets say so.
+    """
 
     def __init__(
-        self, stage: Stage, reader: GroupReader, shelves: Mapping[str, Shelf], producer: Producer, clock: Clock
+        self,
+        stage: Stage,
+        reader: GroupReader,
+        shelves: Mapping[str, Shelf],
+        producer: Producer,
+        clock: Clock,
+        before_commit: Callable[[], None] = lambda: None,
     ) -> None:
         self._stage = stage
         self._reader = reader
         self._shelves = shelves
         self._producer = producer
         self._clock = clock
+        self._before_commit = before_commit
         self._stop = threading.Event()
         self._paused: set[str] = set()
         self._malformed: list[tuple[Record, str]] = []
@@ -130,16 +140,21 @@ class TopicFeed:
                     self._hand_over(self._reader.poll(100, POLL_MS))
                     self._bury_malformed()
                     if self._clock.monotonic() >= next_commit:
-                        self._reader.commit()
+                        self._commit()
                         next_commit = self._clock.monotonic() + COMMIT_EVERY_S
                 except IssueTrackerError as error:
                     logger.warning("reading waits: %s", error, extra=action("kafka.unavailable"))
                     self._stop.wait(1.0)
         finally:
             try:
+                self._before_commit()
                 self._reader.close()
             except Unavailable as error:
                 logger.warning("left without a last commit: %s", error, extra=action("kafka.unavailable"))
+
+    def _commit(self) -> None:
+        self._before_commit()
+        self._reader.commit()
 
     def _pause_full_shelves(self) -> None:
         full = {topic for topic, shelf in self._shelves.items() if shelf.is_full}

@@ -9,6 +9,7 @@ from issuetracker_dagster.model.queue import OutboxEntry
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.hosts import Frontier
 from issuetracker_dagster.ports.queue import StageQueue
 from issuetracker_dagster.ports.topics import Producer
 
@@ -50,6 +51,21 @@ def empty_outbox(
         logger.warning(
             "%d entries of %s went to the DLQ", total, queue.name, extra=action("outbox.published", count=total)
         )
+    return total
+
+
+def empty_frontier_outbox(
+    frontier: Frontier, producer: Producer, clock: Clock, batch: int = 100, rounds: int = 50
+) -> int:
+    """The same for jobs that waited for their host too long or too often; returns how many."""
+    total = 0
+    for _ in range(rounds):
+        entries = frontier.outbox(batch)
+        if not entries:
+            break
+        producer.publish([_letter(entry, Stage.FETCH, clock.now_ms()) for _, entry in entries])
+        frontier.outbox_remove(entries)
+        total += len(entries)
     return total
 
 

@@ -15,7 +15,7 @@ import msgspec
 from issuetracker_dagster.errors import IssueTrackerError, TransientError, UrlBusy
 from issuetracker_dagster.flow.settle import Deferred, Done, Kept, Later, Settlement, Settler, is_bug
 from issuetracker_dagster.flow.sources import Delivery, WorkSource
-from issuetracker_dagster.model.batching import BatchSizer
+from issuetracker_dagster.model.batching import BatchSize
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, CrawlJob, RawContentRef, decode_payload
 from issuetracker_dagster.model.stage import Stage
@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 P = TypeVar("P", CrawlJob, RawContentRef, ContentRef)
 
 OUTAGE_PAUSE_S = 1.0
+CLAIM_BUDGET_MS = 1.0
+"""Work that one claim may take: how long a message of high priority may wait behind what was claimed before it."""
 
 
 class StageWork(msgspec.Struct, Generic[P], frozen=True, kw_only=True):
@@ -139,15 +141,15 @@ class Crew:
             return dict(self._counts)
 
     def _slot(self, pool: Pool) -> None:
-        sizer = BatchSizer(self._max_batch)
+        batch = BatchSize(budget_ms=CLAIM_BUDGET_MS, most=self._max_batch)
         acks: list[Delivery] = []
         while not self._stopping.is_set():
             claimed: Sequence[Delivery] = ()
             try:
-                claimed = pool.source.claim(sizer.size, acks)
+                claimed = pool.source.claim(batch.next(), acks)
                 self._forget(pool.source, acks)
                 self._remember(pool.source, claimed)
-                acks = self._work_through(pool.source, claimed, sizer)
+                acks = self._work_through(pool.source, claimed, batch)
             except TransientError as error:
                 self._count("paused")
                 logger.warning("claiming waits: %s", error, extra=action("shift.paused"))
@@ -160,7 +162,7 @@ class Crew:
                 self._stopping.wait(OUTAGE_PAUSE_S)
         self._ack(pool.source, acks)
 
-    def _work_through(self, source: WorkSource, claimed: Sequence[Delivery], sizer: BatchSizer) -> list[Delivery]:
+    def _work_through(self, source: WorkSource, claimed: Sequence[Delivery], batch: BatchSize) -> list[Delivery]:
         """Handle a claimed batch in order; returns the successes, whose acks ride on the next claim."""
         succeeded: list[Delivery] = []
         for position, delivery in enumerate(claimed):
@@ -169,7 +171,7 @@ class Crew:
                 break
             started = self._clock.monotonic()
             settlement = self._run(delivery)
-            sizer.observe(self._clock.monotonic() - started)
+            batch.observe(1, (self._clock.monotonic() - started) * 1000)
             self._count(settlement.kind)
             if isinstance(settlement, Done) and settlement.succeeded:
                 succeeded.append(delivery)

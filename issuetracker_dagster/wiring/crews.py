@@ -130,7 +130,8 @@ def _fetch_crew(wiring: Wiring, row: StageRow, handler: Handler[Any]) -> Supplie
         Priority.LOW: fetch.low_worker_count,
     }
     shelves = {priority: Shelf(wiring.clock, capacity=2 * size) for priority, size in sizes.items()}
-    feed = _topic_feed(wiring, row, {CRAWL_TOPICS[priority].value: shelf for priority, shelf in shelves.items()})
+    by_topic = {CRAWL_TOPICS[priority].value: shelf for priority, shelf in shelves.items()}
+    feed = _topic_feed(wiring, row, by_topic, wiring.frontier.settle_writes)
     lease_ms = row.lease_ms(wiring.settings)
     frontier_feed = FrontierFeed(wiring.frontier, shelves, wiring.producer, wiring.clock, lease_ms)
     pools = [
@@ -165,9 +166,11 @@ def _crew(
     return Crew(work.run, pools, wiring.clock, lease_ms=lease_ms, max_batch=max_batch)
 
 
-def _topic_feed(wiring: Wiring, row: StageRow, shelves: Mapping[str, Shelf]) -> TopicFeed:
+def _topic_feed(
+    wiring: Wiring, row: StageRow, shelves: Mapping[str, Shelf], before_commit: Callable[[], None] = lambda: None
+) -> TopicFeed:
     reader = KafkaGroupReader(wiring.kafka, list(shelves), row.facts.group)
-    return TopicFeed(row.stage, reader, shelves, wiring.producer, wiring.clock)
+    return TopicFeed(row.stage, reader, shelves, wiring.producer, wiring.clock, before_commit)
 
 
 def _always_direct() -> Mode:

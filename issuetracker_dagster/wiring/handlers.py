@@ -1,21 +1,12 @@
-"""The handler of each stage, built from the parts and the settings."""
+"""The handler of each stage, built from the parts and the settings.
+
+Each builder imports its own stage, so that a worker run doesn't pay the start-up time and the memory of the others.
+"""
 
 from typing import Any
 
-from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
-from issuetracker_dagster.model.records import FetcherRule
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.ports.handler import Handler
-from issuetracker_dagster.stages.enrich.handler import EnrichHandler
-from issuetracker_dagster.stages.enrich.options import EnrichOptions
-from issuetracker_dagster.stages.fetch.handler import FetchHandler
-from issuetracker_dagster.stages.fetch.options import FetchOptions
-from issuetracker_dagster.stages.fetch.robots import Robots
-from issuetracker_dagster.stages.parser.handler import ParserHandler
-from issuetracker_dagster.stages.parser.options import ParserOptions
-from issuetracker_dagster.stages.parser.pool import ExtractionPool
-from issuetracker_dagster.stages.validate.handler import ValidateHandler
-from issuetracker_dagster.stages.validate.options import ValidateOptions
 from issuetracker_dagster.wiring.parts import Wiring
 
 
@@ -26,6 +17,12 @@ def build_handler(stage: Stage, wiring: Wiring) -> Handler[Any]:
 
 
 def _fetch(wiring: Wiring) -> Handler[Any]:
+    from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
+    from issuetracker_dagster.model.records import FetcherRule
+    from issuetracker_dagster.stages.fetch.handler import FetchHandler
+    from issuetracker_dagster.stages.fetch.options import FetchOptions
+    from issuetracker_dagster.stages.fetch.robots import Robots
+
     fetch = wiring.settings.fetch
     options = FetchOptions(
         user_agent=fetch.user_agent,
@@ -36,14 +33,17 @@ def _fetch(wiring: Wiring) -> Handler[Any]:
         default_rule=FetcherRule(host_pattern="*", timeout_ms=fetch.timeout),
     )
     fetcher = AiohttpFetcher(allow_private_addresses=fetch.allow_private_addresses)
-    robots = Robots(fetcher, wiring.clock, options, wiring.stores.seeds)
     stores = wiring.stores
-    return FetchHandler(
-        fetcher, wiring.host_gate, robots, stores.raw_contents, stores.parser_rules, wiring.clock, options
-    )
+    robots = Robots(fetcher, wiring.clock, options, stores.seeds)
+    gate = wiring.host_gate
+    return FetchHandler(fetcher, gate, robots, stores.raw_contents, stores.parser_rules, wiring.clock, options)
 
 
 def _parser(wiring: Wiring) -> Handler[Any]:
+    from issuetracker_dagster.stages.parser.handler import ParserHandler
+    from issuetracker_dagster.stages.parser.options import ParserOptions
+    from issuetracker_dagster.stages.parser.pool import ExtractionPool
+
     options = ParserOptions()
     pool = ExtractionPool(options)
     pool.start()
@@ -52,10 +52,16 @@ def _parser(wiring: Wiring) -> Handler[Any]:
 
 
 def _validate(wiring: Wiring) -> Handler[Any]:
+    from issuetracker_dagster.stages.validate.handler import ValidateHandler
+    from issuetracker_dagster.stages.validate.options import ValidateOptions
+
     verdict = wiring.settings.verdict
     limits = {name: getattr(verdict, name) for name in type(verdict).model_fields}
     return ValidateHandler(wiring.stores.contents, wiring.clock, ValidateOptions(**limits))
 
 
 def _enrich(wiring: Wiring) -> Handler[Any]:
+    from issuetracker_dagster.stages.enrich.handler import EnrichHandler
+    from issuetracker_dagster.stages.enrich.options import EnrichOptions
+
     return EnrichHandler(wiring.stores.contents, wiring.stores.issues, wiring.clock, EnrichOptions())

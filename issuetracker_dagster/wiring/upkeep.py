@@ -2,7 +2,7 @@
 
 import msgspec
 
-from issuetracker_dagster.flow.reap import empty_outbox, reap
+from issuetracker_dagster.flow.reap import empty_frontier_outbox, empty_outbox, reap
 from issuetracker_dagster.model.stage import QUEUED_STAGES
 from issuetracker_dagster.wiring.parts import Wiring
 
@@ -26,6 +26,7 @@ def relay(wiring: Wiring, budget_ms: int) -> RelayReport:
         queue = wiring.queue(stage)
         reaped += reap(queue)
         buried += empty_outbox(queue, stage, wiring.producer, wiring.clock)
+    buried += empty_frontier_outbox(wiring.frontier, wiring.producer, wiring.clock)
     wiring.heartbeats.beat(RELAY, 0, RELAY, {})
     return RelayReport(relayed, reaped, buried)
 
