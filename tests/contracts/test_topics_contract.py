@@ -15,7 +15,12 @@ from issuetracker_dagster.ports.topics import GroupReader, IntakeReader, OffsetG
 from tests.contracts.topic_worlds import KafkaWorld, MemoryWorld, World
 from tests.waiting import eventually
 
-GAPS_OF_NOIDA: dict[str, str] = {}
+GAPS_OF_NOIDA = {
+    "test_publishing_to_a_topic_that_does_not_exist_fails_and_does_not_create_it": "it creates topics by itself",
+    "test_a_rebalance_commits_what_is_settled_and_ignores_what_is_settled_later": (
+        "it ends the generation as soon as another member joins, so that the old one loses all its partitions"
+    ),
+}
 """What the fall-back broker doesn't do: test name -> reason."""
 
 
@@ -374,7 +379,7 @@ def test_a_rebalance_commits_what_is_settled_and_ignores_what_is_settled_later(
     member.settled([record for record in records if record.origin.offset in (0, 1, 3)])
 
     second = polled(world.member(["fetched"], "parsers"))
-    eventually(lambda: second.records, timeout_s=30)
+    eventually(lambda: second.records, timeout_s=15)
     (gone,) = revoked
     assert list(by_partition(second.records)) == [gone]
     assert second.records[0].origin.offset == 2
@@ -406,13 +411,13 @@ def test_a_pause_outlives_a_rebalance(world: World, polled: Callable[[GroupReade
     member.pause(["crawl.low"])
     first = polled(member)
     second = polled(world.member(["crawl.high", "crawl.low"], "fetchers"))
-    eventually(lambda: second.records, timeout_s=30)
+    eventually(lambda: second.records, timeout_s=15)
     second.stop()
 
     def distinct(topic: str) -> int:
         return len({record.origin for record in first.records if record.origin.topic == topic})
 
-    eventually(lambda: distinct("crawl.high") == 40, timeout_s=30)
+    eventually(lambda: distinct("crawl.high") == 40, timeout_s=15)
     assert distinct("crawl.low") == 0
     first.stop()
 

@@ -136,12 +136,14 @@ class KafkaGroupReader:
             consumer.close(autocommit=False, timeout_ms=CLOSE_TIMEOUT_MS)
 
     def _open(self) -> KafkaConsumer:
-        consumer = KafkaConsumer(
-            group_id=self._group,
-            partition_assignment_strategy=[CooperativeStickyAssignor],
+        assignor = CooperativeStickyAssignor()
+        options: dict[str, Any] = {
             **self._membership,
             **self._connection.consumer_options(),
-        )
+            "group_id": self._group,
+            "partition_assignment_strategy": [assignor],
+        }
+        consumer = KafkaConsumer(**options)
         names = [self._connection.topic_name(topic) for topic in self._topics]
         # Known before the group is joined: a leader without metadata hands out nothing, and the group joins twice.
         missing = [name for name in names if not consumer.partitions_for_topic(name)]
@@ -149,7 +151,8 @@ class KafkaGroupReader:
             consumer.close(autocommit=False, timeout_ms=CLOSE_TIMEOUT_MS)
             failed = LookupError(f"{', '.join(missing)} doesn't exist")
             raise Unavailable(failure_text(self._connection, f"joining group {self._group}", failed))
-        consumer.subscribe(names, listener=Rebalance(self._connection, consumer, self._group, self._holdings))
+        listener = Rebalance(self._connection, consumer, self._group, self._holdings, assignor)
+        consumer.subscribe(names, listener=listener)
         self._consumer = consumer
         return consumer
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaPartition
-from kafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NotCoordinatorError
+from kafka.errors import RetriableError
 from kafka.structs import OffsetAndMetadata
 
 from issuetracker_dagster.adapters.kafka.connection import KafkaConnection
@@ -36,8 +36,8 @@ class GroupOffsets:
     def committed(self, group: str) -> Mapping[TopicPartition, Position]:
         """Positions by short topic name, partitions without a commit left out.
 
-        A broker that is still choosing the group's coordinator (its first group ever, a fail-over) is asked again
-        until `timeout_ms` have passed.
+        Asked again until `timeout_ms` have passed: unlike a consumer, this client gives up at once when a coordinator
+        is still being chosen or a connection is just being made anew.
         """
         if self._admin is None:
             options = {**self._connection.client_options(), "request_timeout_ms": self._timeout_ms}
@@ -47,7 +47,7 @@ class GroupOffsets:
             try:
                 found = self._admin.list_group_offsets({group: None})[group]
                 break
-            except (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError):
+            except RetriableError:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(_ASK_AGAIN_AFTER_S)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
@@ -98,11 +99,19 @@ class Rebalance(ConsumerRebalanceListener):
     itself there.
     """
 
-    def __init__(self, connection: KafkaConnection, consumer: KafkaConsumer, group: str, holdings: Holdings) -> None:
+    def __init__(
+        self,
+        connection: KafkaConnection,
+        consumer: KafkaConsumer,
+        group: str,
+        holdings: Holdings,
+        assignor: CooperativeStickyAssignor,
+    ) -> None:
         self._connection = connection
         self._consumer = consumer
         self._group = group
         self._holdings = holdings
+        self._assignor = assignor
 
     async def on_partitions_assigned(self, assigned: Collection[KafkaPartition]) -> None:
         self._consumer.pause(*self._holdings.paused_of(assigned))
@@ -124,6 +133,9 @@ class Rebalance(ConsumerRebalanceListener):
         self._hand_over(revoked, going)
 
     async def on_partitions_lost(self, lost: Collection[KafkaPartition]) -> None:
+        # The assignor goes on claiming them otherwise: the leader then waits for a revocation that never comes, and
+        # they are read by nobody.
+        self._assignor.member_assignment = None
         # The group has already given them to others, and would refuse a commit.
         self._hand_over(lost, self._holdings.as_ours(lost))
 

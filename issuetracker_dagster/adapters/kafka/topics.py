@@ -22,6 +22,7 @@ from issuetracker_dagster.model.trace import action
 logger = logging.getLogger(__name__)
 
 _MAX_REPLICAS = 3
+_CLUSTER_DEFAULT = -1
 _VISIBLE_WITHIN_MS = 10_000
 
 
@@ -47,7 +48,7 @@ def ensure_topics(
         try:
             present = _partition_counts(admin, connection, partitions)
             missing = [topic for topic in partitions if topic not in present]
-            replicas = min(_MAX_REPLICAS, len(admin.describe_cluster()["brokers"])) if missing else 0
+            replicas = _replicas(admin) if missing else 0
             for topic in missing:
                 _create(admin, connection.topic_name(topic), partitions[topic], replicas, _configs(topic, retention_ms))
             if missing:
@@ -67,6 +68,15 @@ def ensure_topics(
                 extra=action("service.started", topic=state.topic, partitions=state.partitions),
             )
     return states
+
+
+def _replicas(admin: KafkaAdminClient) -> int:
+    """One on each of up to three brokers."""
+    try:
+        return min(_MAX_REPLICAS, len(admin.describe_cluster()["brokers"]))
+    except KeyError:
+        # The client stumbles over the answer of brokers before Kafka 3.7; those know their own default.
+        return _CLUSTER_DEFAULT
 
 
 def _configs(topic: Topic, retention_ms: int) -> dict[str, str]:
