@@ -25,7 +25,7 @@ from issuetracker_dagster.local import children, jars, java, kafka
 from issuetracker_dagster.local.ports import LOOPBACK, choose_ports
 from issuetracker_dagster.model.message import Outgoing, Record
 from issuetracker_dagster.model.stage import Topic
-from issuetracker_dagster.ports.topics import Position
+from issuetracker_dagster.ports.topics import OffsetGap, Position
 from tests.contracts.topic_worlds import KafkaWorld, with_admin
 from tests.waiting import eventually
 
@@ -148,6 +148,27 @@ def test_an_expelled_member_rejoins_reads_on_and_commits(kafka_bootstrap: str) -
     assert reader.committed().get(("fetched", partition), Position(0)) == Position(0)
     member.close()
     assert sum(lag.lag("parsers", ["fetched"]).values()) == 2
+    world.close()
+
+
+@pytest.mark.services
+def test_retention_that_overtakes_a_reader_between_two_polls_is_reported(kafka_bootstrap: str) -> None:
+    world = KafkaWorld(kafka_bootstrap)
+    world.make({Topic.FETCHED: 1})
+    world.producer().publish([outgoing(number, b"x" * 1_000_000) for number in range(6)])
+    reader = world.intake("fetched", "parsers")
+    # One fetch brings about two of them, and the next is sent only once these were handed out.
+    records = list(eventually(lambda: reader.poll(1, 200)))
+    world.trim("fetched", 0, 5)
+
+    def read_to_the_end() -> bool:
+        records.extend(reader.poll(1, 200))
+        return records[-1].origin.offset == 5
+
+    eventually(read_to_the_end)
+    offsets = [record.origin.offset for record in records]
+    assert offsets == [*range(len(offsets) - 1), 5]
+    assert reader.gaps() == [OffsetGap("fetched", 0, len(offsets) - 1, 5)]
     world.close()
 
 

@@ -331,6 +331,16 @@ def test_a_successor_takes_over_exactly_from_the_settled_prefix(world: World) ->
     assert sum(map(len, taken_over.values())) == left
 
 
+def test_a_member_whose_committed_position_retention_removed_goes_on_at_the_earliest(world: World) -> None:
+    world.make({Topic.FETCHED: 1})
+    publish(world, "fetched", 10)
+    intake = world.intake("fetched", "parsers")
+    intake.commit({("fetched", 0): Position(2)})
+    world.trim("fetched", 0, 6)
+    member = world.member(["fetched"], "parsers")
+    assert [record.origin.offset for record in read(member, 4)] == [6, 7, 8, 9]
+
+
 class Polled:
     """A member that is polled by a thread of its own until it is stopped, as a shift does it."""
 

@@ -15,7 +15,8 @@ from issuetracker_dagster.ports.topics import TopicPartition
 class KafkaLag:
     """`Lag` by two clients that stay open. Thread-safe; connects at the first call.
 
-    `timeout_ms` bounds each of the three questions to the broker.
+    `timeout_ms` bounds each of the three questions to the broker; one that hangs without closing its connections costs
+    ten seconds when they are made anew.
     """
 
     def __init__(self, connection: KafkaConnection, *, timeout_ms: int = 2_000) -> None:
