@@ -25,6 +25,7 @@ from issuetracker_dagster.ports.topics import IntakeReader, Position, Producer, 
 logger = logging.getLogger(__name__)
 
 LOCK_MARGIN_MS = 30_000
+LEAVING = "workers that read Kafka directly are still in the group"
 REFRESH_MS = 60_000
 """How old the note of an idle group may get before it is committed anew."""
 
@@ -73,13 +74,14 @@ class ZSetIntake:
         self._locks = locks
         self._clock = clock
         self._batch = batch
+        self._committed: dict[TopicPartition, int] = {}
 
     def tick(self, budget_ms: int) -> IntakeReport:
         """Store what Kafka holds until the budget is used up or nothing is left.
 
         Raises `Unavailable` or `PublishFailed` with nothing committed past what is stored.
         """
-        hold = self._locks.acquire(f"intake:{self._stage.value}", budget_ms + LOCK_MARGIN_MS)
+        hold = self._locks.acquire(intake_lock(self._stage), budget_ms + LOCK_MARGIN_MS)
         if hold is None:
             return IntakeReport(skipped="another intake of this stage is at work")
         try:
@@ -92,8 +94,13 @@ class ZSetIntake:
 
     def _tick(self, hold: LockHold, budget_ms: int) -> IntakeReport:
         deadline = self._clock.monotonic() + budget_ms / 1000
+        if self._reader.has_members():
+            return IntakeReport(skipped=LEAVING)
         epoch = self._queue.open()
         committed = self._reader.committed()
+        if {partition: position.offset for partition, position in committed.items()} != self._committed:
+            # Somebody else read on meanwhile, another intake or workers in direct mode: continue from there.
+            self._reader.reset()
         try:
             rewound_to_ms = self._rewind_if_lost(epoch, committed)
             self._refresh_note(epoch, committed)
@@ -111,7 +118,7 @@ class ZSetIntake:
         except CommitRefused as error:
             self._reader.reset()
             logger.info("%s", error, extra=action("kafka.commit_refused", stage=self._stage.value))
-            return IntakeReport(skipped="workers that read Kafka directly are still leaving the group")
+            return IntakeReport(skipped=LEAVING)
         return total
 
     def _store(self, records: Sequence[Record], epoch: str, hold: LockHold, budget_ms: int) -> IntakeReport:
@@ -154,6 +161,7 @@ class ZSetIntake:
             return
         note = msgspec.json.encode(self._note(epoch)).decode()
         self._reader.commit({partition: Position(offset, note) for partition, offset in ends.items()})
+        self._committed |= ends
 
     def _note(self, epoch: str) -> Note:
         times = [self._queue.oldest_source_ms(), self._retries.oldest_source_ms(self._stage)]
@@ -177,8 +185,7 @@ class ZSetIntake:
         return min(oldest)
 
     def _refresh_note(self, epoch: str, committed: Mapping[TopicPartition, Position]) -> None:
-        """Commit anew what is committed when its note is old: keeps the group alive, and tells early whether commits
-        are taken at all.
+        """Commit anew what is committed when its note is old, which keeps the group alive too.
 
         Not while a lost queue is being refilled: the old notes say where to begin if this intake dies meanwhile.
         """
@@ -186,8 +193,7 @@ class ZSetIntake:
         old = {
             partition: position.offset
             for partition, position in committed.items()
-            if (note := _read_note(position.metadata)) is None
-            or (note.epoch == epoch and now_ms - note.at_ms > REFRESH_MS)
+            if (note := _read_note(position.metadata)) and note.epoch == epoch and now_ms - note.at_ms > REFRESH_MS
         }
         self._commit(old, epoch)
 
@@ -201,6 +207,11 @@ class ZSetIntake:
                 gap.last - 1,
                 extra=action("intake.offsets_lost", stage=self._stage.value, count=gap.last - gap.first),
             )
+
+
+def intake_lock(stage: Stage) -> str:
+    """The lock that an intake of `stage` holds while it is at work."""
+    return f"intake:{stage.value}"
 
 
 def message_of(record: Record) -> Message:

@@ -14,15 +14,18 @@ from typing import Protocol
 import msgspec
 
 from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.flow.intake import intake_lock
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.locks import Locks
 from issuetracker_dagster.ports.queue import StageQueue
 
 logger = logging.getLogger(__name__)
 
 LOOK_S = 0.25
 MODE_EVERY_S = 2.0
+DRAINED_LOOK_MS = 5_000
 
 
 class Mode(StrEnum):
@@ -53,11 +56,13 @@ class ShiftSummary(msgspec.Struct, frozen=True):
     counts: dict[str, int]
 
 
-def mode_of_queue(queue: StageQueue, flag_is_on: Callable[[], bool]) -> Callable[[], Mode | None]:
+def mode_of_queue(
+    stage: Stage, queue: StageQueue, locks: Locks, flag_is_on: Callable[[], bool]
+) -> Callable[[], Mode | None]:
     """The mode that a queued stage should be in; None when the queue can't be reached.
 
-    A flag that was switched off lets the queue run empty first. Entries that a last intake pushes after that bring the
-    stage back to the queue, so nothing is stranded.
+    A flag that was switched off lets the intake's last tick end and the queue run empty first. Entries that are pushed
+    after that all the same bring the stage back to the queue, so nothing is stranded.
     """
 
     def mode() -> Mode | None:
@@ -65,13 +70,27 @@ def mode_of_queue(queue: StageQueue, flag_is_on: Callable[[], bool]) -> Callable
             if flag_is_on():
                 queue.open()
                 return Mode.QUEUE
-            depth = queue.depth()
+            return Mode.DIRECT if _is_drained(stage, queue, locks) else Mode.QUEUE
         except Unavailable as error:
             logger.warning("the mode stays: %s", error, extra=action("redis.unavailable"))
             return None
-        return Mode.QUEUE if depth.ready + depth.leased + depth.delayed else Mode.DIRECT
 
     return mode
+
+
+def _is_drained(stage: Stage, queue: StageQueue, locks: Locks) -> bool:
+    """Whether nothing is in the queue and no intake is about to put something there.
+
+    Joining the group under an intake's feet would have its commit refused, and all that it just stored handled twice.
+    """
+    hold = locks.acquire(intake_lock(stage), DRAINED_LOOK_MS)
+    if hold is None:
+        return False
+    try:
+        depth = queue.depth()
+        return not depth.ready + depth.leased + depth.delayed
+    finally:
+        locks.release(hold)
 
 
 class Shift:

@@ -48,6 +48,9 @@ class IntakeReader(Protocol):
     def committed(self) -> Mapping[TopicPartition, Position]:
         """What the group has committed, partitions without a commit left out; raises `Unavailable`."""
 
+    def has_members(self) -> bool:
+        """Whether consumers are members of the group just now, which would have commits refused."""
+
     def poll(self, limit: int, timeout_ms: int) -> Sequence[Record]:
         """Up to `limit` records in partition order; empty when there is nothing. Raises `Unavailable`."""
 

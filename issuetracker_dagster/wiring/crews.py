@@ -77,7 +77,7 @@ def opened_shift(
     wiring.ready()
     row = PIPELINE[stage]
     handler = build_handler(stage, wiring)
-    wanted = mode_of_queue(wiring.queue(stage), flag_is_on) if row.has_queue else _always_direct
+    wanted = mode_of_queue(stage, wiring.queue(stage), wiring.locks, flag_is_on) if row.has_queue else _always_direct
     try:
         yield Shift(
             stage,

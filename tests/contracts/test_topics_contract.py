@@ -271,9 +271,16 @@ def test_an_intakes_commit_is_refused_while_members_live_and_accepted_once_they_
     intake = world.intake("fetched", "parsers")
     with pytest.raises(CommitRefused, match="parsers"):
         intake.commit({("fetched", 0): Position(3)})
+    assert intake.has_members()
     member.close()
+    assert not intake.has_members()
     intake.commit({("fetched", 0): Position(3)})
     assert intake.committed() == {("fetched", 0): Position(3)}
+
+
+def test_a_group_that_nobody_ever_joined_has_no_members(world: World) -> None:
+    world.make({Topic.FETCHED: 1})
+    assert not world.intake("fetched", "parsers").has_members()
 
 
 # -- group -----------------------------------------------------------------------------------------------------------

@@ -165,12 +165,27 @@ def test_commits_wait_until_direct_readers_have_left_the_group() -> None:
     world.send(Topic.FETCHED, message("a"), message("b"))
     reader.poll(10, 0)
     intake = world.intake(queue)
-    assert "leaving the group" in intake.tick(8_000).skipped
+    assert "still in the group" in intake.tick(8_000).skipped
+    assert queue.depth().ready == 0  # what they are at work on must not be handed out a second time
     reader.close()
     report = intake.tick(8_000)
     assert report.skipped == ""
     assert queue.depth().ready == 2
     assert committed(world) == 2
+
+
+def test_what_direct_readers_handled_meanwhile_is_not_read_again() -> None:
+    world = World()
+    queue = world.queue()
+    intake = world.intake(queue)
+    world.send(Topic.FETCHED, message("before"))
+    intake.tick(8_000)
+    reader = MemoryGroupReader(world.broker, [Topic.FETCHED.value], GROUP)
+    world.send(Topic.FETCHED, *[message(f"direct{n}") for n in range(5)])
+    reader.settled(reader.poll(10, 0))
+    reader.close()
+    world.send(Topic.FETCHED, message("after"))
+    assert intake.tick(8_000).stored == 1
 
 
 def test_offsets_removed_by_retention_are_told_and_reading_goes_on(caplog: pytest.LogCaptureFixture) -> None:

@@ -61,6 +61,10 @@ class KafkaIntakeReader:
             found = self._offsets.committed(self._group)
         return {partition: position for partition, position in found.items() if partition[0] == self._topic}
 
+    def has_members(self) -> bool:
+        with reaching(self._connection, f"looking at group {self._group}"):
+            return self._offsets.has_members(self._group)
+
     def poll(self, limit: int, timeout_ms: int) -> Sequence[Record]:
         with reaching(self._connection, f"reading topic {self._topic}"):
             consumer = self._ready()

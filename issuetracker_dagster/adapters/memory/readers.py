@@ -48,6 +48,10 @@ class MemoryIntakeReader:
             found = self._broker.committed(self._group)
         return {partition: position for partition, position in found.items() if partition[0] == self._topic}
 
+    def has_members(self) -> bool:
+        with self._broker.reached():
+            return self._broker.has_members(self._group)
+
     def poll(self, limit: int, timeout_ms: int) -> Sequence[Record]:
         records = self._read(limit)
         if not records and timeout_ms:

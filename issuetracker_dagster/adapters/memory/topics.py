@@ -121,9 +121,12 @@ class MemoryBroker:
 
     def commit(self, group: str, positions: Mapping[TopicPartition, Position], member: Member | None = None) -> None:
         """Raises `CommitRefused` for an outsider while the group has members."""
-        if member is None and self._members.get(group):
+        if member is None and self.has_members(group):
             raise CommitRefused(f"the group {group} still has live members")
         self._committed.setdefault(group, {}).update(positions)
+
+    def has_members(self, group: str) -> bool:
+        return bool(self._members.get(group))
 
     def join(self, group: str, member: Member) -> None:
         self._members.setdefault(group, []).append(member)
