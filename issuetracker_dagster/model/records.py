@@ -99,6 +99,13 @@ class FetcherRule(msgspec.Struct, frozen=True, kw_only=True):
     source: str = "default"
 
 
+def check_fetcher_rule(rule: FetcherRule) -> None:
+    """Raise `PermanentError` (`invalid_rule`) with the reason when the rule may not be stored."""
+    if rule.requests_per_hour < 0 or min(rule.burst, rule.concurrency, rule.timeout_ms) < 1:
+        reason = "burst, concurrency and timeout are at least 1, requests an hour at least 0 (0 = no limit)"
+        raise PermanentError(f"fetcher rule for {rule.host_pattern!r}: {reason}", code="invalid_rule")
+
+
 class Seed(msgspec.Struct, frozen=True, kw_only=True):
     """A scheduled entry URL. `priority` None goes through the resolver chain."""
 
@@ -112,6 +119,15 @@ class Seed(msgspec.Struct, frozen=True, kw_only=True):
     priority: int | None = None
     enabled: bool = True
     next_due_ms: int = 0
+
+
+def check_seed(seed: Seed) -> None:
+    """Raise `PermanentError` (`invalid_seed`) with the reason when the seed may not be stored."""
+    if seed.priority not in (None, 1, 2, 3):
+        reason = f"priority {seed.priority} of {seed.url} is none of 1 (high), 2 (normal), 3 (low)"
+        raise PermanentError(reason, code="invalid_seed")
+    if seed.interval_ms < 1:
+        raise PermanentError(f"the interval of {seed.url} is {seed.interval_ms} ms", code="invalid_seed")
 
 
 class ContentStatus(StrEnum):

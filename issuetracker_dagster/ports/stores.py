@@ -108,7 +108,7 @@ class ParserRules(Protocol):
         """The rule of the exact host, else of the longest wildcard above it."""
 
     def save_fetcher_rule(self, rule: FetcherRule) -> None:
-        """Insert or replace by `host_pattern`."""
+        """Insert or replace by `host_pattern`; raises `PermanentError` (`invalid_rule`) for limits that are none."""
 
 
 class RuleSnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -210,7 +210,10 @@ class Seeds(Protocol):
         """The seed was published; look at it again then."""
 
     def add(self, seeds: Sequence[Seed]) -> int:
-        """Insert those whose URL isn't there yet; returns how many were new."""
+        """Insert those whose URL isn't there yet; returns how many were new.
+
+        Raises `PermanentError` (`invalid_seed`), and adds none, when the priority or the interval of one can't be.
+        """
 
     def all(self) -> Sequence[Seed]: ...
 

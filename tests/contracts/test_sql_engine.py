@@ -166,6 +166,13 @@ def test_a_database_without_tables_says_how_to_make_them(tmp_path: Path) -> None
     stores.close()
 
 
+def test_a_database_whose_folder_is_not_there_says_how_to_make_it(tmp_path: Path) -> None:
+    stores = SqlStores(connect(f"sqlite:///{tmp_path}/not/there/a.db"))
+    with pytest.raises(Unavailable, match="issuetracker db upgrade"):
+        stores.reports.counts()
+    stores.close()
+
+
 @pytest.mark.services
 def test_a_postgres_without_tables_says_how_to_make_them(postgres_url: str) -> None:
     stores = SqlStores(connect(postgres_url))

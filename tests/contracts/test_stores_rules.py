@@ -168,6 +168,20 @@ def test_seeds_are_added_once_and_come_when_due(stores: Stores) -> None:
     assert [seed.source for seed in stores.seeds.due(20, 10)] == ["e", "a"]
 
 
+@pytest.mark.parametrize("wrong", [{"priority": 0}, {"priority": 9}, {"interval_ms": 0}])
+def test_a_seed_that_cannot_be_is_refused_with_its_companions(stores: Stores, wrong: dict[str, int]) -> None:
+    good = Seed(url="https://a.com/feed", source="a")
+    with pytest.raises(PermanentError, match=r"https://b\.com/feed"):
+        stores.seeds.add([good, msgspec.structs.replace(good, url="https://b.com/feed", **wrong)])
+    assert list(stores.seeds.all()) == []
+
+
+def test_a_fetcher_rule_that_would_stop_a_host_is_refused(stores: Stores) -> None:
+    with pytest.raises(PermanentError, match=r"a\.com.*at least 1"):
+        stores.parser_rules.save_fetcher_rule(FetcherRule(host_pattern="a.com", concurrency=0))
+    assert stores.parser_rules.fetcher_rule("a.com") is None
+
+
 def letter(root_id: str = "r", generation: int = 0, value: bytes = b'{"url": "https://a.com/1"}') -> Message:
     return Message(Headers(root_id=root_id, generation=generation, priority=Priority.HIGH), None, value)
 

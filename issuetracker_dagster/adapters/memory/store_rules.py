@@ -8,7 +8,15 @@ import msgspec
 from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.records import BlacklistEntry, FetcherRule, ParserRule, Seed, check_rule
+from issuetracker_dagster.model.records import (
+    BlacklistEntry,
+    FetcherRule,
+    ParserRule,
+    Seed,
+    check_fetcher_rule,
+    check_rule,
+    check_seed,
+)
 from issuetracker_dagster.model.rules import PriorityRule, host_forms
 from issuetracker_dagster.ports.stores import RuleSnapshot
 
@@ -91,6 +99,7 @@ class MemoryParserRules:
         return next((self._fetcher_rules[form] for form in host_forms(host) if form in self._fetcher_rules), None)
 
     def save_fetcher_rule(self, rule: FetcherRule) -> None:
+        check_fetcher_rule(rule)
         with self._lock:
             self._fetcher_rules[rule.host_pattern] = rule
 
@@ -144,6 +153,8 @@ class MemorySeeds:
                     self._seeds[url] = msgspec.structs.replace(seed, next_due_ms=next_due_ms)
 
     def add(self, seeds: Sequence[Seed]) -> int:
+        for seed in seeds:
+            check_seed(seed)
         with self._lock:
             before = len(self._seeds)
             for seed in seeds:

@@ -131,16 +131,19 @@ def _translate(context: ExceptionContext) -> BaseException | None:
     """What the driver said, as an error by which callers know what to do; None keeps SQLAlchemy's own."""
     error = context.original_exception
     where = place(context.engine.url) if context.engine is not None else "the database"
-    if _is_missing_table(error):
-        return Unavailable(f"{where} (DATABASE_URL) lacks a table; run `issuetracker db upgrade`: {_line(error)}")
+    if _is_not_ready(error):
+        return Unavailable(f"{where} (DATABASE_URL) isn't ready; run `issuetracker db upgrade`: {_line(error)}")
     if not _is_outage(context.sqlalchemy_exception, error):
         return None
     logger.warning("%s can't be used: %s", where, _line(error), extra=action("database.unavailable", database=where))
     return Unavailable(f"{where} (DATABASE_URL) can't be used: {_line(error)}")
 
 
-def _is_missing_table(error: BaseException) -> bool:
+def _is_not_ready(error: BaseException) -> bool:
     if isinstance(error, sqlite3.OperationalError):
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CANTOPEN:
+            # The folder isn't there yet either; upgrading makes both.
+            return True
         return str(error).startswith(("no such table", "no such column")) or "has no column named" in str(error)
     return getattr(error, "sqlstate", None) in _MISSING_TABLE_STATES
 

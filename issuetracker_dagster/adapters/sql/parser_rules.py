@@ -22,6 +22,7 @@ from issuetracker_dagster.model.records import (
     FetcherRule,
     ParserRule,
     SelectorSpec,
+    check_fetcher_rule,
     check_rule,
 )
 from issuetracker_dagster.model.rules import PriorityRule, host_forms
@@ -124,6 +125,7 @@ class SqlParserRules:
         return None if best is None else FetcherRule(**best)
 
     def save_fetcher_rule(self, rule: FetcherRule) -> None:
+        check_fetcher_rule(rule)
         with writing(self._engine) as connection:
             connection.execute(upsert(connection, FetcherRuleRow, msgspec.structs.asdict(rule), ["host_pattern"]))
 

@@ -8,7 +8,7 @@ from issuetracker_dagster.adapters.sql.engine import reading, writing
 from issuetracker_dagster.adapters.sql.tables_rules import SchedulerEntryRow
 from issuetracker_dagster.adapters.sql.upserts import insert_into
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.records import Seed
+from issuetracker_dagster.model.records import Seed, check_seed
 from issuetracker_dagster.model.urls import url_hash
 
 
@@ -34,6 +34,8 @@ class SqlSeeds:
             connection.execute(row)
 
     def add(self, seeds: Sequence[Seed]) -> int:
+        for seed in seeds:
+            check_seed(seed)
         new = 0
         with writing(self._engine) as connection:
             for seed in seeds:
