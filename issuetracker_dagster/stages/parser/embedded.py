@@ -21,7 +21,11 @@ _BODY_KEYS = re.compile(
 )
 _BLOCK_TEXT = ("text", "content", "html", "value", "children", "body", "data", "paragraph")
 _BREAK = re.compile(r"</(?:p|div|h[1-6]|li|blockquote)>|<br\s*/?>", re.IGNORECASE)
-_SCRIPT = re.compile(r"<(script|style)\b.*?</\1>", re.IGNORECASE | re.DOTALL)
+_UNSEEN = re.compile(r"<!--.*?-->|<(script|style|noscript|template|iframe)\b.*?</\1>", re.IGNORECASE | re.DOTALL)
+_ANY_TAG = re.compile(r"</?[A-Za-z]")
+_INLINE = re.compile(
+    r"</?(?:a|abbr|b|cite|em|font|i|mark|q|s|small|span|strong|sub|sup|u)(?:\s[^<>]{0,2000})?>", re.IGNORECASE
+)
 _MOST_NODES = 100_000
 _MOST_BROKEN = 50
 _SHORTEST_BODY = 200
@@ -128,6 +132,7 @@ def plain_text(markup: str) -> str:
     """Text of an HTML fragment, a blank line between paragraphs; plain text stays as it is, entities decoded."""
     if "&lt;p" in markup or "&lt;div" in markup:
         markup = markup.replace("&lt;", "<").replace("&gt;", ">")
-    if "<" in markup:
-        markup = _BREAK.sub("\n", _SCRIPT.sub(" ", markup))
+    if _ANY_TAG.search(markup):
+        # Tags inside a word or before a full stop leave no gap; all others do.
+        markup = _INLINE.sub("", _BREAK.sub("\n", " ".join(_UNSEEN.sub(" ", markup).split())))
     return "\n\n".join(line for text in markup.split("\n") if (line := line_of(text, max(1_000, len(text)))))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-_TAG = re.compile(r"<[^<>]{0,500}>")
+_TAG = re.compile(r"</?[A-Za-z!][^<>]{0,500}>")
 _BY = re.compile(r"^\s*(?:by|von|por|par|di|af|av|door|글|글쓴이|기자)\s*[:.]?\s+", re.IGNORECASE)
 _EMAIL = re.compile(r"\(?[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}\)?")
 _KOREAN_TITLES = re.compile(r"\s*(?:선임|인턴|전문|수석|객원)?\s*(?:기자|특파원|앵커|논설위원|에디터|PD)\s*$")

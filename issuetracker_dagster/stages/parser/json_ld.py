@@ -90,8 +90,10 @@ def _is_article(node: Json) -> bool:
 
 def _resolved(node: Json, by_id: dict[object, Json]) -> Json:
     resolved = dict(node)
-    for name in ("author", "publisher"):
+    for name in ("author", "creator", "publisher"):
         value = node.get(name)
+        if not value:
+            continue
         items = value if isinstance(value, list) else [value]
         resolved[name] = [
             by_id.get(item.get("@id"), item) if isinstance(item, dict) and "name" not in item else item

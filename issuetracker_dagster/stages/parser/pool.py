@@ -7,6 +7,8 @@ import resource
 import signal
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeout
 from concurrent.futures.process import BrokenProcessPool
 from typing import Protocol
@@ -21,6 +23,8 @@ from issuetracker_dagster.stages.parser.reading import PageReading, PageRequest,
 logger = logging.getLogger(__name__)
 
 _PARENT_WATCH_S = 1.0
+_PATIENCE = 4
+"""How many wall budgets a page may take with the pages queued before it."""
 
 
 class ExtractorCrashed(TransientError):
@@ -53,54 +57,72 @@ class ExtractionPool:
         self._lock = threading.Lock()
         self._closed = False
         self._pool: ProcessPool | None = None
+        self._awaited: dict[ProcessFuture[PageReading | None], ProcessPool] = {}
 
     def start(self) -> None:
         """Start the processes now instead of at the first page; returns at once."""
-        for _ in range(self._options.processes):
-            self._schedule(None)
+        self._schedule(None)
 
     def read(self, request: PageRequest) -> PageReading:
         """Read one page in another process.
 
         Raises what `read_page` raises; `PermanentError` (`too_complex`) over the CPU budget or out of memory;
         `ExtractorCrashed` when the process died otherwise; `TransientError` when it was stuck without using the
-        processor, which is this machine's fault and not the page's.
+        processor, which is this machine's fault and not the page's, and when the pool is closed.
         """
-        for attempt in (1, 2):
-            try:
-                reading = self._schedule(request).result()
-            except ProcessExpired as error:
-                raise self._judged(error, request.url) from None
-            except FutureTimeout:
-                raise TransientError(f"no answer from extraction within {self._options.wall_budget_s:g} s") from None
-            except BrokenProcessPool as error:
-                # A process died between two pages; pebble then gives up the pool and whatever was waiting in it.
-                self._discard()
-                if attempt == 2:
-                    raise ExtractorCrashed(f"the extraction pool broke: {error}") from None
-            else:
-                if reading is None:
-                    raise AssertionError("a page was asked for and none came back")
-                return reading
-        raise AssertionError("unreachable: the second attempt returns or raises")
+        try:
+            return self._read(request)
+        except BrokenProcessPool:
+            # A process died between two pages; pebble then gives up the pool and whatever waited in it.
+            pass
+        try:
+            return self._read(request)
+        except BrokenProcessPool as error:
+            raise ExtractorCrashed(f"the extraction pool broke twice: {error}") from None
 
     def close(self) -> None:
-        """Kill the processes; pages in hand fail."""
+        """Kill the processes; pages in hand fail with a `TransientError`."""
         with self._lock:
             self._closed = True
-            pool, self._pool = self._pool, None
-        _stop(pool)
+            pool = self._pool
+        if pool is not None:
+            self._drop(pool)
 
-    def _schedule(self, request: PageRequest | None) -> ProcessFuture[PageReading | None]:
+    def _read(self, request: PageRequest) -> PageReading:
+        pool, future = self._schedule(request)
+        try:
+            reading = future.result(self._options.wall_budget_s * _PATIENCE)
+        except ProcessExpired as error:
+            raise self._judged(error, request.url) from None
+        except CancelledError:
+            raise TransientError("the extraction pool was stopped over the page") from None
+        except FutureTimeout:
+            if not future.done():
+                # Not even begun: pebble times a page from its start, and would let these processes hang for ever.
+                self._drop(pool)
+            raise TransientError(f"no answer from extraction within {self._options.wall_budget_s:g} s") from None
+        except BrokenProcessPool:
+            self._drop(pool)
+            raise
+        finally:
+            with self._lock:
+                self._awaited.pop(future, None)
+        if reading is None:
+            raise AssertionError("a page was asked for and none came back")
+        return reading
+
+    def _schedule(self, request: PageRequest | None) -> tuple[ProcessPool, ProcessFuture[PageReading | None]]:
         with self._lock:
             if self._closed:
                 raise TransientError("the extraction pool is closed")
             if self._pool is None or not self._pool.active:
-                _stop(self._pool)
                 self._pool = self._new_pool()
-            return self._pool.schedule(
+            future = self._pool.schedule(
                 _read_within, args=(request, self._options.cpu_budget_s), timeout=self._options.wall_budget_s
             )
+            if request is not None:
+                self._awaited[future] = self._pool
+            return self._pool, future
 
     def _new_pool(self) -> ProcessPool:
         options = self._options
@@ -109,18 +131,20 @@ class ExtractionPool:
             max_tasks=options.pages_per_process,
             initializer=_prepare,
             initargs=(os.getpid(), options.memory_limit_bytes),
-            # A fork would take the shift's threads' locks and connections along.
+            # A fork would take the locks and connections of the shift's threads along.
             context=multiprocessing.get_context("spawn"),
         )
 
-    def _discard(self) -> None:
+    def _drop(self, pool: ProcessPool) -> None:
+        """Kill the pool's processes and wake whoever waits for it; the next page starts another, unless closed."""
         with self._lock:
-            broken = self._pool
-            if broken is not None and not broken.active:
+            if self._pool is pool:
                 self._pool = None
-            else:
-                broken = None
-        _stop(broken)
+            orphans = [future for future, owner in self._awaited.items() if owner is pool]
+        # Pebble leaves these two methods untyped.
+        ends: list[Callable[[], object]] = [pool.stop, pool.join, *(future.cancel for future in orphans)]
+        for end in ends:
+            end()
 
     def _judged(self, error: ProcessExpired, url: str) -> Exception:
         if error.exitcode == -signal.SIGPROF:
@@ -130,12 +154,6 @@ class ExtractionPool:
             )
         logger.warning("an extraction process died", extra=action("extract.crashed", url=url, exitcode=error.exitcode))
         return ExtractorCrashed(f"the extraction process died with exit code {error.exitcode}")
-
-
-def _stop(pool: ProcessPool | None) -> None:
-    if pool is not None:
-        pool.stop()  # type: ignore[no-untyped-call]
-        pool.join()
 
 
 def _prepare(parent: int, memory_limit_bytes: int) -> None:
