@@ -91,7 +91,7 @@ def test_fewer_partitions_than_set_are_reported_and_none_are_added(
 def test_a_record_that_the_broker_refuses_costs_neither_its_batch_nor_the_producer(
     connection: KafkaConnection,
 ) -> None:
-    ensure_topics(connection, {Topic.FETCHED: 1}, retention_ms=HOUR_MS)
+    ensure_topics(connection, {Topic.FETCHED: 3}, retention_ms=HOUR_MS)
     name = connection.topic_name("fetched")
     # Smaller than what the producer knows of: only the broker can tell.
     with_admin(
@@ -99,7 +99,7 @@ def test_a_record_that_the_broker_refuses_costs_neither_its_batch_nor_the_produc
     )
     producer = KafkaTopicProducer(connection)
     reader = KafkaIntakeReader(connection, "fetched", connection.topic_prefix + "parsers")
-    batch = [outgoing(number, b"x" * 2_000) for number in range(30)]
+    batch = [Outgoing("fetched", b"%d" % number, b"x" * 2_000, [("root_id", b"%d" % number)]) for number in range(30)]
     batch[7] = outgoing(7, b"x" * 50_000)
     with pytest.raises(PermanentError) as caught:
         producer.publish(batch)

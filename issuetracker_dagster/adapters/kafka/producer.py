@@ -54,10 +54,9 @@ class KafkaTopicProducer:
         """
         if not records:
             return
-        refused = self._attempt(records)
-        if refused and len(records) > 1:
-            # The client aborts whatever is in flight together with the one record that the broker refuses.
-            refused = [record for record in refused if self._attempt([record])]
+        # The client aborts whatever is in flight, of all threads, together with the one record that the broker refuses:
+        # each is tried again alone before it counts as too large.
+        refused = [record for record in self._attempt(records) if self._attempt([record])]
         if refused:
             raise _refusal(refused)
 
@@ -74,6 +73,7 @@ class KafkaTopicProducer:
         sent: list[tuple[Outgoing, _Acknowledgement]] = []
         deadline = time.monotonic() + self._timeout_ms / 1000
         current = records[0]
+        spoilt = False
         try:
             for current in records:
                 if _exceeds_topic(current):
@@ -88,12 +88,14 @@ class KafkaTopicProducer:
                     elif future.exception is not None:
                         raise future.exception
                 except _TOO_LARGE:
-                    self._drop(client)
+                    spoilt = True
                     too_large.append(current)
         except KafkaError as error:
             # A client whose batch expired doesn't deliver anything after it, not even when the broker is back.
             self._drop(client)
             raise PublishFailed(failure_text(self._connection, f"publishing to {current.topic}", error)) from error
+        if spoilt:
+            self._drop(client)
         return too_large
 
     def _send(self, client: KafkaProducer, record: Outgoing) -> _Acknowledgement:
