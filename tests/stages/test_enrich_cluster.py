@@ -237,6 +237,7 @@ def test_the_cache_of_vectors_is_bounded_and_notices_a_new_title() -> None:
     cache = VectorCache(2)
     for content_id in (1, 2, 3):
         cache.put(member(content_id))
-    assert cache.get(member(1)) is None
-    assert cache.get(member(3)) is not None
-    assert cache.get(msgspec.structs.replace(member(3), title="Other")) is None
+    forgotten, kept, renamed = cache.find([member(1), member(3), msgspec.structs.replace(member(3), title="Other")])
+    assert forgotten is None
+    assert kept is not None
+    assert renamed is None

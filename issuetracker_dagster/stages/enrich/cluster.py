@@ -12,7 +12,7 @@ from issuetracker_dagster.stages.enrich.linking import decayed, linked
 from issuetracker_dagster.stages.enrich.options import EnrichOptions
 from issuetracker_dagster.stages.enrich.sources import source_of
 from issuetracker_dagster.stages.enrich.steps import Extraction, Placement
-from issuetracker_dagster.stages.enrich.vectors import TextVector, VectorCache, cosines, most_central
+from issuetracker_dagster.stages.enrich.vectors import EMPTY, TextVector, VectorCache, cosines, most_central
 
 _CENTRAL_AMONG = 200
 """How many of the newest members may give an issue its title."""
@@ -82,11 +82,11 @@ class LinkingClusterer:
         self._issues.update_issue(issue_of(issue_id, members, title, now_ms, self._options))
 
     def _vectors_of(self, members: Sequence[MemberView]) -> list[TextVector]:
-        found = {member.content_id: self._vectors.get(member) for member in members}
-        missing = [content_id for content_id, vector in found.items() if vector is None]
-        titles = {member.content_id: member.title for member in members}
+        found = self._vectors.find(members)
+        missing = {member.content_id: place for place, member in enumerate(members) if found[place] is None}
         if missing:
             for view in self._issues.views(missing):
+                place = missing[view.content_id]
                 # Under the title that was asked for, or the next look misses again.
-                found[view.content_id] = self._vectors.put(msgspec.structs.replace(view, title=titles[view.content_id]))
-        return [vector for vector in found.values() if vector is not None]
+                found[place] = self._vectors.put(msgspec.structs.replace(view, title=members[place].title))
+        return [EMPTY if vector is None else vector for vector in found]

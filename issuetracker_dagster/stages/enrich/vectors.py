@@ -31,6 +31,10 @@ class TextVector(msgspec.Struct, frozen=True, eq=False):
     weights: NDArray[np.float32]
 
 
+EMPTY = TextVector(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+"""Like nothing."""
+
+
 def vector_of(title: str, body: str) -> TextVector:
     """The vector of a content, words of the title counting three times."""
     rows = _hashing.transform([title, body[:_READ_CHARACTERS]])
@@ -47,13 +51,14 @@ class VectorCache:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[int, str], TextVector] = OrderedDict()
 
-    def get(self, member: MemberView) -> TextVector | None:
-        key = (member.content_id, member.title)
+    def find(self, members: Sequence[MemberView]) -> list[TextVector | None]:
+        """The vector of each member, None where it isn't kept."""
+        keys = [(member.content_id, member.title) for member in members]
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-            return found
+            for key in keys:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+            return [self._kept.get(key) for key in keys]
 
     def put(self, member: MemberView) -> TextVector:
         """Compute from title and body, and keep."""
@@ -66,41 +71,46 @@ class VectorCache:
 
 
 def cosines(one: TextVector, others: Sequence[TextVector]) -> NDArray[np.float64]:
-    """TF-IDF cosines of one vector with each of the others, document frequencies counted over all of them."""
-    if not others:
-        return np.zeros(0)
-    positions = np.concatenate([vector.positions for vector in others])
-    weights = np.concatenate([vector.weights for vector in others])
-    starts = _starts(others)
-    frequency = np.bincount(positions, minlength=DIMENSIONS)
+    """TF-IDF cosines of one vector with each of the others, document frequencies counted over all of them.
+
+    Some 10 ms for 2,000 contents; 0 for a text without words.
+    """
+    alike = np.zeros(len(others))
+    worded = [place for place, other in enumerate(others) if len(other.positions)]
+    if not worded or not len(one.positions):
+        return alike
+    positions, weights, starts = _joined([others[place] for place in worded])
+    frequency = np.bincount(positions, minlength=DIMENSIONS).astype(np.float32)
     frequency[one.positions] += 1
-    rarity = np.log((len(others) + 1 + _PRIOR_DOCUMENTS) / (frequency + 1.0))
-    weighted = weights * rarity[positions]
+    rarity = np.log(np.float32(len(others) + 1 + _PRIOR_DOCUMENTS) / (frequency + 1))
+    weighted = weights * rarity.take(positions)
     mine = one.weights * rarity[one.positions]
-    dense = np.zeros(DIMENSIONS)
+    dense = np.zeros(DIMENSIONS, dtype=np.float32)
     dense[one.positions] = mine
-    products = _sums(weighted * dense[positions], starts)
-    lengths = np.sqrt(_sums(weighted**2, starts)) * np.sqrt(np.sum(mine**2))
-    return products / np.where(lengths > 0, lengths, 1.0)
+    products = np.add.reduceat(weighted * dense.take(positions), starts)
+    lengths = np.sqrt(np.add.reduceat(weighted * weighted, starts) * np.sum(mine * mine))
+    alike[worded] = products / lengths
+    return alike
 
 
 def most_central(vectors: Sequence[TextVector]) -> int:
     """The position of the vector nearest to the mean direction of all; of equal ones the first."""
-    positions = np.concatenate([vector.positions for vector in vectors])
-    weights = np.concatenate([vector.weights for vector in vectors]).astype(np.float64)
-    starts = _starts(vectors)
-    lengths = np.sqrt(_sums(weights**2, starts))
-    units = weights / np.repeat(np.where(lengths > 0, lengths, 1.0), [len(vector.positions) for vector in vectors])
+    worded = [place for place, vector in enumerate(vectors) if len(vector.positions)]
+    if not worded:
+        return 0
+    positions, weights, starts = _joined([vectors[place] for place in worded])
+    lengths = np.sqrt(np.add.reduceat(weights.astype(np.float64) ** 2, starts))
+    units = weights / np.repeat(lengths, np.diff([*starts, len(positions)]))
     mean = np.bincount(positions, weights=units, minlength=DIMENSIONS)
-    return int(np.argmax(np.round(_sums(units * mean[positions], starts), 9)))
+    # Rounded, since the last digits depend on the order in which members were added up.
+    return worded[int(np.argmax(np.round(np.add.reduceat(units * mean[positions], starts), 9)))]
 
 
-def _starts(vectors: Sequence[TextVector]) -> NDArray[np.int64]:
-    return np.cumsum([0, *(len(vector.positions) for vector in vectors)])
-
-
-def _sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
-    # Differences of running sums, since reduceat repeats a neighbour's value for an empty vector.
-    running = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
-    sums: NDArray[np.float64] = running[starts[1:]] - running[starts[:-1]]
-    return sums
+def _joined(
+    vectors: Sequence[TextVector],
+) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.int64]]:
+    """All positions, all weights, and where each vector begins; none may be empty, or reduceat takes its neighbour."""
+    positions = np.concatenate([vector.positions for vector in vectors])
+    weights = np.concatenate([vector.weights for vector in vectors])
+    starts = np.cumsum([0, *(len(vector.positions) for vector in vectors[:-1])], dtype=np.int64)
+    return positions, weights, starts

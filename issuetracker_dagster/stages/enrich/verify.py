@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -24,6 +25,21 @@ class _Statement(msgspec.Struct, frozen=True):
     figures: tuple[Figure, ...]
 
 
+_Read = tuple[frozenset[str], tuple[Figure, ...]]
+
+
+# An issue is looked at again whenever a content joins it; reading its members anew each time would cost more than all
+# the rest of enrich.
+@lru_cache(maxsize=1_000)
+def _statements_of(title: str, body: str) -> tuple[_Read, ...]:
+    return tuple((frozenset(features(sentence)), figures(sentence)) for sentence in (title, *sentences(body)))
+
+
+@lru_cache(maxsize=5_000)
+def _read_claim(claim: str) -> _Read:
+    return frozenset(features(claim)), figures(claim)
+
+
 class OverlapVerifier:
     """Sentences with enough words in common speak of the same subject; then their figures agree or differ.
 
@@ -42,9 +58,7 @@ class Evidence:
 
     def __init__(self, members: Sequence[MemberView]) -> None:
         self._statements = [
-            _Statement(member.host, frozenset(features(sentence)), figures(sentence))
-            for member in members
-            for sentence in (member.title, *sentences(member.body))
+            _Statement(member.host, *read) for member in members for read in _statements_of(member.title, member.body)
         ]
         self._by_word: dict[str, list[int]] = defaultdict(list)
         for position, statement in enumerate(self._statements):
@@ -56,7 +70,7 @@ class Evidence:
         return tuple(ContentClaim(text=claim, status=self._status(claim, without_source)) for claim in claims)
 
     def _status(self, claim: str, without_source: str) -> str:
-        words, counted = frozenset(features(claim)), figures(claim)
+        words, counted = _read_claim(claim)
         common: Counter[int] = Counter()
         for word in words:
             common.update(self._by_word.get(word, ()))
