@@ -1,8 +1,8 @@
 """How long a message of high priority waits in a stage queue while every slot is busy with low ones.
 
 Run as `python -m benchmarks.priority_wait [--check]`. An embedded Valkey with its append-only file on, one crew of 6
-slots, handlers of 20 ms, a backlog of low messages that never runs out, and a high message every 50 ms or so. What is measured
-goes from the call of push to the start of the handler, so the push's own round trip is part of it.
+slots, handlers of 20 ms, low messages that never run out, and a high message every 50 ms or so. The wait goes from the
+call of push to the start of the handler, so the push's own round trip is part of it.
 """
 
 import argparse

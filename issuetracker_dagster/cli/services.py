@@ -36,7 +36,7 @@ def services_of(settings: Settings) -> LocalServices:
 def up() -> None:
     """Start Kafka, Valkey and the database in the background, and keep them until `down`."""
     with shown(console) as report:
-        found = services_of(Settings()).start(report, keep=True)
+        found = foreground.up(services_of(Settings()), report)
     prepare(found)
     console.print(
         "Everything is up. `issuetracker dev` or `dagster dev` runs the pipeline, `issuetracker down` ends it."
