@@ -62,8 +62,11 @@ def parse_url(database_url: str) -> URL:
             "DATABASE_URL isn't a URL; write sqlite:///path/to/issuetracker.db or "
             "postgresql://user:password@host:5432/database"
         ) from None
-    except ValueError as error:
-        raise ConfigError(f"DATABASE_URL isn't a URL: {error}") from None
+    except ValueError:
+        # The error's own text may quote a part of the password.
+        raise ConfigError(
+            "DATABASE_URL isn't a URL: its port is no number, or user or password hold signs that need percent-encoding"
+        ) from None
     if url.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
     if url.drivername in ("sqlite", "sqlite+pysqlite"):
