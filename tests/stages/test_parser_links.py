@@ -6,9 +6,10 @@ from selectolax.lexbor import LexborHTMLParser
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.records import BlacklistEntry, BlacklistMode, ParserRule
 from issuetracker_dagster.stages.domains import registrable_domain
+from issuetracker_dagster.stages.parser.blacklist import Blacklist
 from issuetracker_dagster.stages.parser.canonical import believed_canonical, named_canonical
 from issuetracker_dagster.stages.parser.index_page import is_index_page
-from issuetracker_dagster.stages.parser.links import blacklist_mode, choose, discover, is_trap, is_wanted
+from issuetracker_dagster.stages.parser.links import choose, discover, is_trap, is_wanted
 from issuetracker_dagster.stages.parser.patterns import exactly, found_in
 from issuetracker_dagster.stages.parser.selection import RuleOptions, options_of, rule_for
 from tests.stages.parser_world import SENTENCE, article_html, read
@@ -33,7 +34,7 @@ def chosen(urls: list[str], limit: int = 200, options: RuleOptions | None = None
         urls,
         "a.example.com",
         options or RuleOptions(),
-        blacklist=(),
+        blacklist=Blacklist(),
         is_category=lambda _url: False,
         this_year=2026,
         max_length=2_000,
@@ -109,13 +110,15 @@ def test_a_remembered_path_matches_itself_only() -> None:
 
 
 def test_dropping_wins_over_extracting_links() -> None:
-    entries = [
-        BlacklistEntry(host_pattern="*.example.com", mode=BlacklistMode.EXTRACT_LINKS_ONLY),
-        BlacklistEntry(host_pattern="a.example.com", path_pattern="^/x y$"),
-    ]
-    assert blacklist_mode("https://a.example.com/x%20y", entries) is BlacklistMode.DROP
-    assert blacklist_mode("https://a.example.com/z", entries) is BlacklistMode.EXTRACT_LINKS_ONLY
-    assert blacklist_mode("https://example.com/z", entries) is None
+    entries = Blacklist(
+        [
+            BlacklistEntry(host_pattern="*.example.com", mode=BlacklistMode.EXTRACT_LINKS_ONLY),
+            BlacklistEntry(host_pattern="a.example.com", path_pattern="^/x y$"),
+        ]
+    )
+    assert entries.mode("https://a.example.com/x%20y") is BlacklistMode.DROP
+    assert entries.mode("https://a.example.com/z") is BlacklistMode.EXTRACT_LINKS_ONLY
+    assert entries.mode("https://example.com/z") is None
 
 
 def test_the_exact_host_then_the_longest_path_then_the_newest_version_holds() -> None:

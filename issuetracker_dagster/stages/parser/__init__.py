@@ -7,7 +7,8 @@
 - `article`     an article from rule, metadata and body; `index_page` tells pages of links from articles
 - `json_ld`, `meta_tags`, `embedded`, `body`, `fields`  the sources of an article's fields
 - `selection`   parser rules: which one holds, and what it finds on a page
-- `links`       link discovery on category pages, traps, blacklist; `feeds`, `sitemaps` their kin
+- `links`       link discovery on category pages, and traps; `feeds`, `sitemaps` their kin
+- `blacklist`   what is never crawled, or for its links only; `rules_view` keeps it and the rules for seconds
 - `canonical`   whether the page's canonical URL is believed
 - `charset`, `dates`, `patterns`  bytes to text, text to time, RE2 expressions
 """

@@ -15,7 +15,7 @@ from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.stores import Contents, ParserRules, RawContents
 from issuetracker_dagster.stages.parser.article import Article
 from issuetracker_dagster.stages.parser.canonical import believed_canonical
-from issuetracker_dagster.stages.parser.links import Link, blacklist_mode, choose, choose_entries
+from issuetracker_dagster.stages.parser.links import Link, choose, choose_entries
 from issuetracker_dagster.stages.parser.options import ParserOptions
 from issuetracker_dagster.stages.parser.patterns import exactly
 from issuetracker_dagster.stages.parser.pool import ExtractorCrashed, PageReader
@@ -55,7 +55,7 @@ class ParserHandler:
         if raw is None:
             raise NeedsRefetch(f"the stored page {payload.raw_id} is gone")
         url = _normalised(payload.url)
-        mode = blacklist_mode(url, self._rules.blacklist())
+        mode = self._rules.blacklist().mode(url)
         if mode is BlacklistMode.DROP:
             return Outcome(note="blacklisted")
         kind = payload.target_type

@@ -7,9 +7,10 @@ import msgspec
 from selectolax.lexbor import LexborHTMLParser
 
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.records import BlacklistEntry, BlacklistMode
-from issuetracker_dagster.model.urls import BadUrl, decoded_path, host_of, normalise, parse_http
-from issuetracker_dagster.stages.parser.patterns import found_in, host_matches, path_and_query
+from issuetracker_dagster.model.records import BlacklistMode
+from issuetracker_dagster.model.urls import BadUrl, host_of, normalise, parse_http
+from issuetracker_dagster.stages.parser.blacklist import Blacklist
+from issuetracker_dagster.stages.parser.patterns import found_in, path_and_query
 from issuetracker_dagster.stages.parser.selection import RuleOptions
 
 _YEAR = re.compile(r"/(\d{4})/(\d{1,2})(?=/|$)")
@@ -83,16 +84,6 @@ def is_wanted(url: str, options: RuleOptions) -> bool:
     return found_in(options.article_pattern, target)
 
 
-def blacklist_mode(url: str, blacklist: Sequence[BlacklistEntry]) -> BlacklistMode | None:
-    """What the blacklist says of a URL; drop wins over extract_links_only."""
-    host, path = host_of(url), decoded_path(url)
-    modes = {
-        entry.mode for entry in blacklist
-        if host_matches(entry.host_pattern, host) and found_in(entry.path_pattern, path)
-    }  # fmt: skip
-    return BlacklistMode.DROP if BlacklistMode.DROP in modes else next(iter(modes), None)
-
-
 def same_host_first(urls: Sequence[str], host: str) -> Iterator[str]:
     """The host's own links, then the others, each in page order."""
     yield from (url for url in urls if host_of(url) == host)
@@ -104,7 +95,7 @@ def choose(
     host: str,
     options: RuleOptions,
     *,
-    blacklist: Sequence[BlacklistEntry],
+    blacklist: Blacklist,
     is_category: Callable[[str], bool],
     this_year: int,
     max_length: int,
@@ -122,7 +113,7 @@ def choose(
             url, this_year=this_year, max_length=max_length
         ):
             continue
-        mode = blacklist_mode(url, blacklist)
+        mode = blacklist.mode(url)
         if mode is BlacklistMode.DROP:
             continue
         if mode is BlacklistMode.EXTRACT_LINKS_ONLY or is_category(url):
@@ -137,7 +128,7 @@ def choose_entries(
     entries: Sequence[Link],
     options: RuleOptions,
     *,
-    blacklist: Sequence[BlacklistEntry],
+    blacklist: Blacklist,
     oldest_ms: int,
     this_year: int,
     max_length: int,
@@ -150,7 +141,7 @@ def choose_entries(
             break
         if 0 < link.published_ms < oldest_ms or is_trap(link.url, this_year=this_year, max_length=max_length):
             continue
-        mode = blacklist_mode(link.url, blacklist)
+        mode = blacklist.mode(link.url)
         if mode is BlacklistMode.DROP:
             continue
         if link.target_type is TargetType.SITEMAP:

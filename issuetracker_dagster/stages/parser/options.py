@@ -16,7 +16,7 @@ class ParserOptions(msgspec.Struct, frozen=True, kw_only=True):
     processes: int = 2
     cpu_budget_s: float = 10.0
     wall_budget_s: float = 60.0
-    memory_limit_bytes: int = 3 * 1024**3
+    memory_limit_bytes: int = 2 * 1024**3
     pages_per_process: int = 500
     max_links: int = 200
     max_entries: int = 1_000

@@ -23,6 +23,7 @@ from issuetracker_dagster.stages.parser.reading import PageReading, PageRequest,
 logger = logging.getLogger(__name__)
 
 _PARENT_WATCH_S = 1.0
+_TALKATIVE = ("trafilatura", "htmldate", "readability", "charset_normalizer")
 _PATIENCE = 4
 """How many wall budgets a page may take with the pages queued before it."""
 
@@ -157,6 +158,9 @@ class ExtractionPool:
 
 
 def _prepare(parent: int, memory_limit_bytes: int) -> None:
+    for name in _TALKATIVE:
+        # Their complaints about single pages would fill the shift's output; what they can't read shows in the result.
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (memory_limit_bytes, hard))

@@ -8,6 +8,7 @@ from issuetracker_dagster.model.records import BlacklistEntry, ParserRule
 from issuetracker_dagster.model.urls import host_of
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.stores import ParserRules
+from issuetracker_dagster.stages.parser.blacklist import Blacklist
 from issuetracker_dagster.stages.parser.selection import rule_for
 
 _MOST_HOSTS = 2_000
@@ -22,7 +23,7 @@ class RulesView:
         self._ttl_ms = ttl_ms
         self._lock = threading.Lock()
         self._by_host: dict[tuple[str, TargetType], tuple[int, Sequence[ParserRule]]] = {}
-        self._blacklist: tuple[int, Sequence[BlacklistEntry]] | None = None
+        self._blacklist: tuple[int, Blacklist] | None = None
 
     def rule(self, url: str, target_type: TargetType) -> ParserRule | None:
         """The rule that holds for a URL of that type. Raises `Unavailable`."""
@@ -49,13 +50,13 @@ class RulesView:
         article = self.rule(url, TargetType.ARTICLE)
         return article is None or len(article.path_pattern) < len(category.path_pattern)
 
-    def blacklist(self) -> Sequence[BlacklistEntry]:
-        """All entries. Raises `Unavailable`."""
+    def blacklist(self) -> Blacklist:
+        """All entries, by host. Raises `Unavailable`."""
         now_ms = self._clock.now_ms()
         with self._lock:
             kept = self._blacklist
         if kept is None or kept[0] <= now_ms:
-            kept = (now_ms + self._ttl_ms, tuple(self._rules.blacklist()))
+            kept = (now_ms + self._ttl_ms, Blacklist(self._rules.blacklist()))
             with self._lock:
                 self._blacklist = kept
         return kept[1]
