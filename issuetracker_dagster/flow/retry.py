@@ -1,7 +1,10 @@
 """Messages that failed wait in the retry set and go back to Kafka when they are due."""
 
 import logging
+from collections.abc import Sequence
 
+from issuetracker_dagster.errors import PermanentError
+from issuetracker_dagster.flow.dead_letter import dead_letter
 from issuetracker_dagster.model.message import Message, Outgoing
 from issuetracker_dagster.model.retry import RetryEntry
 from issuetracker_dagster.model.stage import Stage, Topic
@@ -39,9 +42,22 @@ class RetryScheduler:
             entries = self._retries.due(self._clock.now_ms(), batch)
             if not entries:
                 break
-            self._producer.publish([Outgoing.of(entry.topic, entry.message) for entry in entries])
+            self._publish(entries)
             self._retries.remove(entries)
             relayed += len(entries)
         if relayed:
             logger.info("%d due messages went back to Kafka", relayed, extra=action("relay.published", count=relayed))
         return relayed
+
+    def _publish(self, entries: Sequence[RetryEntry]) -> None:
+        try:
+            self._producer.publish([Outgoing.of(entry.topic, entry.message) for entry in entries])
+        except PermanentError as error:
+            if len(entries) > 1:
+                # One that Kafka refuses for ever, such as one that is too large, mustn't hold up the others.
+                for entry in entries:
+                    self._publish([entry])
+                return
+            (entry,) = entries
+            now_ms = self._clock.now_ms()
+            self._producer.publish([dead_letter(entry.message, entry.stage, error.code, str(error), now_ms)])

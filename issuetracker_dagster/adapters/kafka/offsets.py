@@ -30,7 +30,7 @@ class _Groups(Protocol):
 
 
 class GroupOffsets:
-    """Reads committed positions and memberships; connects at the first call. Not thread-safe; errors are kafka-python's."""
+    """Reads positions and memberships; connects at the first call. Not thread-safe; errors are kafka-python's."""
 
     def __init__(self, connection: KafkaConnection, *, timeout_ms: int) -> None:
         self._connection = connection
