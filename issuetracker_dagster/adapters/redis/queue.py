@@ -17,7 +17,7 @@ from issuetracker_dagster.adapters.redis.queue_codec import (
     MAX_PER_CALL,
     PRIORITY_TEXT,
     header,
-    lease_from,
+    leases_from,
     outbox_entry_from,
     queue_keys,
 )
@@ -113,11 +113,7 @@ class PriorityZSetQueue:
                 worn_out,
                 extra=action("queue.expired", queue=self.name, count=worn_out, reason="max_deliveries"),
             )
-        leases = tuple(
-            lease_from(claim_id, member, score, value)
-            for member, score, value in zip(members, scores, values, strict=True)
-        )
-        return Claim(leases, tuple(member.decode() for member in refused))
+        return Claim(leases_from(claim_id, members, scores, values), tuple(member.decode() for member in refused))
 
     def ack(self, leases: Sequence[Lease]) -> tuple[str, ...]:
         return self._settle("ack", 0, leases)

@@ -1,10 +1,11 @@
 """How a stage queue is laid out in Redis: key names, the header before an envelope, replies to values."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from issuetracker_dagster.errors import ConfigError
-from issuetracker_dagster.model.priority import Priority, arrival_of_score, priority_of_score
+from issuetracker_dagster.model.priority import BAND_WIDTH, Priority
 from issuetracker_dagster.model.queue import Lease, OutboxEntry
 
 FORMAT = "1"
@@ -20,6 +21,7 @@ MINUTE_MS = 60_000
 HEADER = 11
 _COUNT = 3
 
+_BANDS = {int(priority): priority for priority in Priority}
 PRIORITY_TEXT = {priority: str(int(priority)) for priority in Priority}
 
 
@@ -59,17 +61,17 @@ def header(source_ms: int) -> bytes:
     return _fresh_header(min(max(source_ms // MINUTE_MS, 0), 99_999_999))
 
 
-def lease_from(claim_id: str, member: bytes, score: bytes, value: bytes) -> Lease:
-    """A lease from a member, its score and its stored value, whose header counts the deliveries before this one."""
-    number = float(score)
-    return Lease(
-        member.decode(),
-        claim_id,
-        priority_of_score(number),
-        arrival_of_score(number),
-        int(value[:_COUNT]) + 1,
-        value[HEADER:],
-    )
+def leases_from(
+    claim_id: str, members: Sequence[bytes], scores: Sequence[bytes], values: Sequence[bytes]
+) -> tuple[Lease, ...]:
+    """Leases from members, their scores and their stored values, whose headers count the deliveries before this one."""
+    leases = []
+    for member, points, value in zip(members, scores, values, strict=True):
+        # As `priority_of_score` and `arrival_of_score`, without their calls: this loop is half of a claim's cost here.
+        band, arrival_ms = divmod(float(points), BAND_WIDTH)
+        deliveries = int(value[:_COUNT]) + 1
+        leases.append(Lease(member.decode(), claim_id, _BANDS[int(band)], arrival_ms, deliveries, value[HEADER:]))
+    return tuple(leases)
 
 
 def outbox_entry_from(raw: bytes) -> OutboxEntry:

@@ -7,6 +7,7 @@
 local claim, limit, lease, ttl = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local max_deliveries, max_wait, share, period = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local ACKS = 9
+local LONG = string.rep('\0', 65)
 local ms = now()
 local deadline = exact(ms + lease)
 
@@ -162,7 +163,14 @@ if #members > 0 then
   else
     write('ZREM', READY, members)
   end
+  local crowded = #members > 16 and call('EXISTS', DEADLINES) == 0
+  if crowded then -- a new set of short members is a list searched from its start; a long member makes it a skip list
+    call('ZADD', DEADLINES, deadline, LONG)
+  end
   write('ZADD', DEADLINES, deadlines)
+  if crowded then
+    call('ZREM', DEADLINES, LONG)
+  end
   write('HSET', LEASED, leased)
 end
 if max_wait > 0 and limit > 0 then
