@@ -14,7 +14,7 @@ Action = Literal[
     "redis.unavailable", "database.unavailable", "fetch.blocked", "fetch.breaker_open", "robots.unavailable",
     "extract.too_complex", "extract.crashed", "rule.missed", "page.index",
     "enrich.step_failed", "service.started", "service.stopped", "slot.relaunched",
-    "slot.zombie",
+    "slot.zombie", "tick.skipped", "shift.unfenced",
 ]  # fmt: skip
 
 
