@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def signs_of_life(wiring: Wiring, stage: Stage, slot: int, run_id: str) -> Iterator["LifeSigns"]:
-    """Beat until the block ends, then take the sign away. A Redis that is out only silences it."""
+    """Beat until the block ends, and once more then. A Redis that is out only silences it."""
     signs = LifeSigns(wiring, stage, slot, run_id)
     signs.start()
     try:
@@ -43,22 +43,25 @@ class LifeSigns:
         self._thread.start()
 
     def stop(self) -> None:
-        """Beat no more."""
+        """Beat a last time. The sign isn't taken away: Dagster still has to write down that the run has ended, and
+        until then a run without one would count as dead."""
         self._stop.set()
         self._thread.join(timeout=5)
-        try:
-            self._heartbeats.clear(self._stage.value, self._slot, self._run_id)
-        except Unavailable as error:
-            logger.warning("the last heartbeat stays: %s", error, extra=action("redis.unavailable"))
+        self._beat()
 
     def _run(self) -> None:
-        while True:
-            try:
-                self._heartbeats.beat(self._stage.value, self._slot, self._run_id, self._info())
-            except Unavailable as error:
-                logger.warning("no heartbeat: %s", error, extra=action("redis.unavailable"))
-            if self._stop.wait(self._every_s):
-                return
+        self._beat()
+        while not self._stop.wait(self._every_s):
+            self._beat()
+
+    def _beat(self) -> None:
+        try:
+            self._heartbeats.beat(self._stage.value, self._slot, self._run_id, self._info())
+        except Unavailable as error:
+            logger.warning("no heartbeat: %s", error, extra=action("redis.unavailable"))
+        except Exception:
+            # Whatever a bug here costs, it isn't the thread: its silence would have a healthy shift replaced.
+            logger.exception("a bug in a heartbeat", extra=action("handler.bug", stage=self._stage.value))
 
     def _info(self) -> dict[str, str]:
         if self.shift is None:

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from issuetracker_dagster.adapters.redis.retries import RedisRetrySet
 from issuetracker_dagster.adapters.redis.urls import RedisIngestionLock, RedisProcessingLock
 from issuetracker_dagster.adapters.sql.engine import connect as connect_sql
 from issuetracker_dagster.adapters.sql.stores import SqlStores
+from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.flow.intake import ZSetIntake
 from issuetracker_dagster.flow.publish import DedupeTimes, Publisher
 from issuetracker_dagster.flow.resolve import priority_table, standard_chain
@@ -43,6 +45,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 RULES_EVERY_S = 5.0
+TOPICS_RETRY_S = 5.0
+"""How long a failed try to reach Kafka stands for the tries of everybody."""
 
 
 class Wiring:
@@ -51,11 +55,16 @@ class Wiring:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.clock = SystemClock()
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
+        self._building: dict[str, threading.RLock] = {}
         self._parts: dict[str, Any] = {}
+        self._topics_failed: tuple[float, str] | None = None
 
     def _part(self, name: str, build: Callable[[], T]) -> T:
+        # A lock for each part: while one waits for a Kafka that is out, others still reach Redis and SQL.
         with self._lock:
+            building = self._building.setdefault(name, threading.RLock())
+        with building:
             if name not in self._parts:
                 self._parts[name] = build()
             part: T = self._parts[name]
@@ -64,21 +73,27 @@ class Wiring:
     @property
     def endpoints(self) -> Endpoints:
         """Where the servers are; kept once Kafka and Redis are both known."""
-        with self._lock:
-            if "endpoints" not in self._parts:
-                found = endpoints(self.settings)
-                if not (found.kafka and found.redis):
-                    raise missing(found)
-                self._parts["endpoints"] = found
-            kept: Endpoints = self._parts["endpoints"]
-            return kept
+        return self._part("endpoints", self._find_endpoints)
+
+    def _find_endpoints(self) -> Endpoints:
+        found = endpoints(self.settings)
+        if not (found.kafka and found.redis):
+            raise missing(found)
+        return found
 
     def ready(self) -> None:
         """Make sure that the topics exist; asked once a process. Raises `Unavailable`."""
         self._part("topics", self._create_topics)
 
     def _create_topics(self) -> bool:
-        ensure_topics(self.kafka, topic_partitions(self.settings), retention_ms=self.settings.kafka.retention)
+        # Every sensor asks for this and each try takes seconds: one after the other they'd outlast their ticks.
+        if self._topics_failed and time.monotonic() - self._topics_failed[0] < TOPICS_RETRY_S:
+            raise Unavailable(self._topics_failed[1])
+        try:
+            ensure_topics(self.kafka, topic_partitions(self.settings), retention_ms=self.settings.kafka.retention)
+        except Unavailable as error:
+            self._topics_failed = time.monotonic(), str(error)
+            raise
         return True
 
     @property
