@@ -5,25 +5,27 @@ import dagster as dg
 from issuetracker_dagster.defs.assets import asset_specs
 from issuetracker_dagster.defs.checks import depth_checks
 from issuetracker_dagster.defs.intakes import intake_sensors
-from issuetracker_dagster.defs.resources import Parts
 from issuetracker_dagster.defs.shifts import shift_jobs
 from issuetracker_dagster.defs.upkeep import health_probe, retry_relay, seed_scheduler
 from issuetracker_dagster.defs.workers import worker_sensors
 from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.parts import Wiring
 
 _settings = Settings()
-_jobs = shift_jobs()
 
 defs = dg.Definitions(
     assets=asset_specs(),
     asset_checks=depth_checks(),
-    jobs=_jobs,
+    jobs=shift_jobs(),
     sensors=[
         *intake_sensors(_settings),
-        *worker_sensors(_jobs, _settings),
+        *worker_sensors(_settings),
         retry_relay,
         seed_scheduler(_settings),
-        health_probe,
+        health_probe(),
     ],
-    resources={"parts": Parts()},
+    # One for the process: ticks share it, so that consumers and connections stay open.
+    resources={"wiring": Wiring(_settings)},
+    # For checks run from the UI: the default would start a process more for each.
+    executor=dg.in_process_executor,
 )

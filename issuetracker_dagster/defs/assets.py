@@ -1,11 +1,11 @@
 """Topics, queues and tables as external assets, with the lineage of the journey. Dagster never materialises them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import dagster as dg
 
+from issuetracker_dagster.model.queue import QueueDepth
 from issuetracker_dagster.model.stage import CRAWL_TOPICS, FACTS, QUEUED_STAGES, Stage, Topic
-from issuetracker_dagster.wiring.parts import Wiring
 
 TABLES: dict[str, tuple[Stage, ...]] = {
     "raw_contents": (Stage.FETCH,),
@@ -96,12 +96,15 @@ def _table_specs() -> Iterator[dg.AssetSpec]:
         )
 
 
-def observations(wiring: Wiring) -> Iterator[dg.AssetObservation]:
-    """The present state of topics (lag), queues (depth) and tables (rows), as runless events."""
-    for topic, lag in wiring.lags().items():
+def lag_observations(lags: Mapping[Topic, int]) -> Iterator[dg.AssetObservation]:
+    """Unread messages of each topic, as runless events."""
+    for topic, lag in lags.items():
         yield dg.AssetObservation(topic_key(topic), metadata={"lag": lag})
-    for stage in QUEUED_STAGES:
-        depth = wiring.queue(stage).depth()
+
+
+def queue_observations(depths: Mapping[Stage, QueueDepth]) -> Iterator[dg.AssetObservation]:
+    """The depth of each queue, as runless events."""
+    for stage, depth in depths.items():
         yield dg.AssetObservation(
             queue_key(stage),
             metadata={
@@ -112,6 +115,9 @@ def observations(wiring: Wiring) -> Iterator[dg.AssetObservation]:
                 "oldest_age_s": max((band.oldest_age_ms for band in depth.bands.values()), default=0) / 1000,
             },
         )
-    counts = wiring.stores.reports.counts()
+
+
+def table_observations(counts: Mapping[str, int]) -> Iterator[dg.AssetObservation]:
+    """The rows of each table, as runless events."""
     for name in TABLES:
         yield dg.AssetObservation(table_key(name), metadata={"rows": counts.get(name, 0)})

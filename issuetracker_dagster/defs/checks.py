@@ -1,13 +1,13 @@
 """Checks on the stage queues. Run from the UI they look at once; the health probe reports the same without a run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import dagster as dg
 
 from issuetracker_dagster.defs.assets import queue_key
-from issuetracker_dagster.defs.resources import Parts
 from issuetracker_dagster.model.queue import QueueDepth
 from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
+from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
 
 DEPTH_CHECK = "depth"
@@ -37,8 +37,8 @@ def depth_check(stage: Stage) -> dg.AssetChecksDefinition:
     """The check on the depth of one stage's queue."""
 
     @dg.asset_check(asset=queue_key(stage), name=DEPTH_CHECK, description="Whether the queue has room left.")
-    def check(parts: Parts) -> dg.AssetCheckResult:
-        return _looked(parts.wiring(), stage)
+    def check(wiring: dg.ResourceParam[Wiring]) -> dg.AssetCheckResult:
+        return judge_depth(stage, wiring.queue(stage).depth(), wiring.settings.queue(stage.value).zset_max_size)
 
     return check
 
@@ -48,10 +48,10 @@ def depth_checks() -> list[dg.AssetChecksDefinition]:
     return [depth_check(stage) for stage in QUEUED_STAGES]
 
 
-def check_evaluations(wiring: Wiring) -> Iterator[dg.AssetCheckEvaluation]:
+def check_evaluations(depths: Mapping[Stage, QueueDepth], settings: Settings) -> Iterator[dg.AssetCheckEvaluation]:
     """The same results as runless events."""
-    for stage in QUEUED_STAGES:
-        result = _looked(wiring, stage)
+    for stage, depth in depths.items():
+        result = judge_depth(stage, depth, settings.queue(stage.value).zset_max_size)
         yield dg.AssetCheckEvaluation(
             asset_key=queue_key(stage),
             check_name=DEPTH_CHECK,
@@ -60,7 +60,3 @@ def check_evaluations(wiring: Wiring) -> Iterator[dg.AssetCheckEvaluation]:
             metadata=result.metadata,
             description=result.description,
         )
-
-
-def _looked(wiring: Wiring, stage: Stage) -> dg.AssetCheckResult:
-    return judge_depth(stage, wiring.queue(stage).depth(), wiring.settings.queue(stage.value).zset_max_size)

@@ -4,6 +4,7 @@ Reading a toggle from inside a run is no public API of Dagster (its issue 12825)
 and `tests/defs` notice when a new version changes it.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -12,7 +13,10 @@ import dagster as dg
 from dagster._core.definitions.selector import InstigatorSelector, RepositorySelector
 
 from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
+from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.settings.load import Settings
+
+logger = logging.getLogger(__name__)
 
 CACHE_S = 2.0
 
@@ -47,10 +51,9 @@ class LiveToggle:
             location_name=location.location_name, repository_name=location.repository_name, name=sensor_name
         ).get_id()
         self._setting = setting
-        self._unset = unset
         self._lock = threading.Lock()
         self._read_at = float("-inf")
-        self._is_on = False
+        self._is_on = self._default = unset if setting is None else setting
 
     def __call__(self) -> bool:
         """Whether it is on; `false` in the environment wins over the toggle."""
@@ -58,14 +61,21 @@ class LiveToggle:
             return False
         with self._lock:
             if time.monotonic() - self._read_at > CACHE_S:
-                self._is_on = self._read()
                 self._read_at = time.monotonic()
+                self._look()
             return self._is_on
+
+    def _look(self) -> None:
+        try:
+            self._is_on = self._read()
+        except Exception:
+            # Dagster's storage out for a moment, in whatever way it says so, mustn't switch a stage over.
+            logger.warning("an unreadable toggle stays as it was", exc_info=True, extra=action("shift.unfenced"))
 
     def _read(self) -> bool:
         state = self._instance.get_instigator_state("", self._selector_id)
         if state is None or state.status.value == "DECLARED_IN_CODE":
-            return self._unset if self._setting is None else self._setting
+            return self._default
         return state.status.value == "RUNNING"
 
 

@@ -24,11 +24,14 @@ def intake_sensor(stage: Stage, settings: Settings) -> dg.SensorDefinition:
         name=intake_sensor_name(stage),
         minimum_interval_seconds=5,
         default_status=default_status(setting, unset=False),
-        description=f"Fills the priority queue of {stage.value} from Kafka. This toggle is the flag {variable}.",
+        description=(
+            f"Fills the priority queue of {stage.value} from Kafka. This toggle is the flag {variable}: off, its "
+            "shifts empty the queue and then read Kafka themselves."
+        ),
         metadata={"setting": variable},
     )
     @guarded
-    def tick(context: dg.SensorEvaluationContext, wiring: Wiring) -> dg.SkipReason:  # noqa: ARG001
+    def tick(context: dg.SensorEvaluationContext, wiring: dg.ResourceParam[Wiring]) -> dg.SkipReason:  # noqa: ARG001
         off = refusal(setting, variable)
         if off:
             return off

@@ -2,9 +2,8 @@
 
 import dagster as dg
 
-from issuetracker_dagster.defs.assets import observations
-from issuetracker_dagster.defs.checks import check_evaluations
 from issuetracker_dagster.defs.flags import default_status, refusal
+from issuetracker_dagster.defs.health import HealthProbe
 from issuetracker_dagster.defs.ticks import guarded
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
@@ -20,7 +19,7 @@ RELAY_BUDGET_MS = 5_000
     description="Publishes due retries, brings back what dead workers held, empties the queues' outboxes to the DLQ.",
 )
 @guarded
-def retry_relay(context: dg.SensorEvaluationContext, wiring: Wiring) -> dg.SkipReason:  # noqa: ARG001
+def retry_relay(context: dg.SensorEvaluationContext, wiring: dg.ResourceParam[Wiring]) -> dg.SkipReason:  # noqa: ARG001
     report = relay(wiring, RELAY_BUDGET_MS)
     return dg.SkipReason(
         f"{report.relayed} due retries published, {report.reaped} leases came back, {report.buried} went to the DLQ"
@@ -39,7 +38,7 @@ def seed_scheduler(settings: Settings) -> dg.SensorDefinition:
         metadata={"setting": "STAGES_SCHEDULER_ENABLED"},
     )
     @guarded
-    def tick(context: dg.SensorEvaluationContext, wiring: Wiring) -> dg.SkipReason:  # noqa: ARG001
+    def tick(context: dg.SensorEvaluationContext, wiring: dg.ResourceParam[Wiring]) -> dg.SkipReason:  # noqa: ARG001
         off = refusal(setting, "STAGES_SCHEDULER_ENABLED")
         if off:
             return off
@@ -49,12 +48,21 @@ def seed_scheduler(settings: Settings) -> dg.SensorDefinition:
     return tick
 
 
-@dg.sensor(
-    name="health_probe",
-    minimum_interval_seconds=25,
-    default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Observes topics, queues and tables, and judges the queues; no run is started for it.",
-)
-@guarded
-def health_probe(context: dg.SensorEvaluationContext, wiring: Wiring) -> dg.SensorResult:  # noqa: ARG001
-    return dg.SensorResult(asset_events=[*observations(wiring), *check_evaluations(wiring)])
+def health_probe() -> dg.SensorDefinition:
+    """The sensor that looks at everything."""
+    probe = HealthProbe()
+
+    @dg.sensor(
+        name="health_probe",
+        minimum_interval_seconds=25,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=(
+            "Observes topics, queues and tables, and judges the queues, without a run. Its ticks show the figures of "
+            "the moment; the assets get an event at most every five minutes, a check that turns at once."
+        ),
+    )
+    @guarded
+    def tick(context: dg.SensorEvaluationContext, wiring: dg.ResourceParam[Wiring]) -> dg.SensorResult:  # noqa: ARG001
+        return probe.tick(wiring)
+
+    return tick

@@ -1,0 +1,155 @@
+"""Keeps the runs of one stage's slots alive: gathers runs and signs of life, has `plan_slots` decide, and does it.
+
+A killed worker stays STARTED for ever in Dagster, so only its silence in Redis tells; when Redis itself can't be read,
+nothing is failed.
+"""
+
+import math
+from collections.abc import Sequence
+
+import dagster as dg
+
+from issuetracker_dagster.defs.shifts import SLOT_TAG, STAGE_TAG, shift_job_name, shift_op_name
+from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.flow.supervise import Plan, WorkerRun, plan_slots
+from issuetracker_dagster.model.stage import Stage
+from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.locks import Heartbeat, Heartbeats
+
+GRACE_S = 30.0
+LIVE = [
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+SHORT_LIVED_MS = 60_000
+FAILURES_LOOKED_AT = 50
+FIRST_WAIT_MS, LONGEST_WAIT_MS = 10_000, 300_000
+
+
+class Supervisor:
+    """The supervisor of a stage. It remembers, from tick to tick, when heartbeats were unreadable and whom it saw
+    alive."""
+
+    def __init__(self, stage: Stage, *, slots: int, dead_after_ms: int) -> None:
+        self._stage = stage
+        self._slots = slots
+        self._dead_after_ms = dead_after_ms
+        self._unreadable_at = -math.inf
+        self._seen: dict[str, Heartbeat] = {}
+
+    def tick(
+        self, instance: dg.DagsterInstance, heartbeats: Heartbeats, clock: Clock
+    ) -> dg.SensorResult | dg.SkipReason:
+        """Fail the dead, ask for what is missing. Raises `Unavailable`, with nothing changed."""
+        try:
+            beats, store_now_ms = heartbeats.alive(self._stage.value), heartbeats.now_ms()
+        except Unavailable:
+            self._unreadable_at = clock.monotonic()
+            raise
+        if clock.monotonic() - self._unreadable_at < GRACE_S:
+            return dg.SkipReason(
+                f"heartbeats could just be read again; workers get {GRACE_S:.0f} s to show signs of life"
+            )
+        runs = worker_runs(instance, self._stage)
+        now_ms = clock.now_ms()
+        plan = plan_slots(
+            self._stage.value,
+            runs,
+            self._remember(beats, runs),
+            slots=self._slots,
+            now_ms=now_ms,
+            store_now_ms=store_now_ms,
+            dead_after_ms=self._dead_after_ms,
+        )
+        fail_runs(instance, plan)
+        if not plan.launch:
+            return dg.SkipReason(f"{len(plan.healthy)} worker run(s) alive")
+        waits = {slot: wait_ms(short_lives(instance, self._stage, slot), now_ms) for slot in plan.launch}
+        due = [slot for slot, wait in waits.items() if not wait]
+        if not due:
+            return dg.SkipReason(
+                f"the last runs of {self._stage.value} failed soon after their start; the next one begins in "
+                f"{math.ceil(min(waits.values()) / 1000)} s. The newest failed run of "
+                f"{shift_job_name(self._stage)} says why"
+            )
+        return dg.SensorResult(run_requests=[run_request(self._stage, slot) for slot in due])
+
+    def _remember(self, beats: Sequence[Heartbeat], runs: Sequence[WorkerRun]) -> Sequence[Heartbeat]:
+        """The latest sign of life of each run.
+
+        A second run on a slot overwrites the heartbeat of the first, and a Redis that lost its data has none of any:
+        either would look like silence.
+        """
+        self._seen.update({beat.run_id: beat for beat in beats})
+        live = {run.run_id for run in runs}
+        self._seen = {run_id: beat for run_id, beat in self._seen.items() if run_id in live}
+        return tuple(self._seen.values())
+
+
+def worker_runs(instance: dg.DagsterInstance, stage: Stage) -> list[WorkerRun]:
+    """Unfinished runs of a stage's shift job, those started by hand included."""
+    records = instance.get_run_records(dg.RunsFilter(job_name=shift_job_name(stage), statuses=LIVE))
+    return [
+        WorkerRun(
+            run_id=record.dagster_run.run_id,
+            stage=stage.value,
+            slot=slot_of(record.dagster_run),
+            created_ms=int(record.create_timestamp.timestamp() * 1000),
+            started_ms=int(record.start_time * 1000) if record.start_time else None,
+        )
+        for record in records
+    ]
+
+
+def slot_of(run: dg.DagsterRun) -> int:
+    """The slot that a run's tag names; slot 0 for a run started by hand, without the tag or with anything in it."""
+    tag = run.tags.get(SLOT_TAG, "")
+    return int(tag) if tag.isascii() and tag.isdigit() else 0
+
+
+def fail_runs(instance: dg.DagsterInstance, plan: Plan) -> None:
+    """Mark dead runs as failed; one that is alive after all sees it and ends itself."""
+    for run_id, reason in plan.fail:
+        run = instance.get_run_by_id(run_id)
+        if run is not None and not run.is_finished:
+            instance.report_run_failed(run, reason)
+
+
+def short_lives(instance: dg.DagsterInstance, stage: Stage, slot: int) -> list[int]:
+    """When (Unix ms) the latest runs on a slot failed within a minute of their start, back to the last one that
+    lasted; newest first."""
+    records = instance.get_run_records(
+        dg.RunsFilter(job_name=shift_job_name(stage), tags={SLOT_TAG: str(slot)}), limit=FAILURES_LOOKED_AT
+    )
+    ends: list[int] = []
+    for record in records:
+        lasted_s = (record.end_time or 0) - (record.start_time or record.create_timestamp.timestamp())
+        failed = record.dagster_run.status is dg.DagsterRunStatus.FAILURE
+        if not failed or not record.end_time or lasted_s * 1000 > SHORT_LIVED_MS:
+            break
+        ends.append(int(record.end_time * 1000))
+    return ends
+
+
+def wait_ms(failed_at_ms: Sequence[int], now_ms: int) -> int:
+    """How long a slot still waits before its next run: nothing after one failure, then 10 s, doubled up to 5 minutes.
+
+    Without it a handler that can't be built would cost a run every few seconds, for ever.
+    """
+    if len(failed_at_ms) < 2:
+        return 0
+    pause_ms = min(LONGEST_WAIT_MS, FIRST_WAIT_MS << min(len(failed_at_ms) - 2, 10))
+    return max(0, max(failed_at_ms) + pause_ms - now_ms)
+
+
+def run_request(stage: Stage, slot: int) -> dg.RunRequest:
+    """Ask for a shift on a slot."""
+    # No run_key: one is idempotent for ever, and a slot has to be filled again and again.
+    return dg.RunRequest(
+        job_name=shift_job_name(stage),
+        run_config={"ops": {shift_op_name(stage): {"config": {"slot": slot}}}},
+        tags={STAGE_TAG: stage.value, SLOT_TAG: str(slot)},
+    )

@@ -1,0 +1,66 @@
+"""What the tests of the Dagster layer share: an environment without anything configured, and fresh definitions."""
+
+import os
+import runpy
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from issuetracker_dagster.settings.load import variables
+
+LoadDefinitions = Callable[..., dg.Definitions]
+
+
+@pytest.fixture
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """No setting is set, no `.env` is found, and the home folder, which is returned, is empty."""
+    for name, _, _ in variables():
+        monkeypatch.delenv(name, raising=False)
+    home = tmp_path / "home"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ISSUETRACKER_HOME", str(home))
+    return home
+
+
+@pytest.fixture
+def load_definitions(bare_environment: Path, monkeypatch: pytest.MonkeyPatch) -> LoadDefinitions:
+    """Loads the code location anew, with these variables set."""
+
+    def load(**environment: str) -> dg.Definitions:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        found = runpy.run_module("issuetracker_dagster.definitions")["defs"]
+        assert isinstance(found, dg.Definitions)
+        return found
+
+    return load
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    """A Dagster instance of its own, in memory."""
+    with dg.DagsterInstance.ephemeral() as made:
+        yield made
+
+
+@pytest.fixture
+def stored_instance() -> Iterator[dg.DagsterInstance]:
+    """A Dagster instance of its own, on files that other processes can open."""
+    with dg.instance_for_test() as made:
+        yield made
+
+
+@pytest.fixture
+def closed_port() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@pytest.fixture(autouse=True)
+def no_telemetry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Instances of tests tell nobody that they exist."""
+    monkeypatch.setitem(os.environ, "DAGSTER_DISABLE_TELEMETRY", "1")
