@@ -156,6 +156,26 @@ def test_a_store_out_of_reach_gets_a_second_attempt_before_the_step_is_given_up(
     assert world.found(ALDER_1).failed_steps == ("cluster",)
 
 
+class LockGoesAway(MemoryIssues):
+    """Issues whose lock can be had once and not again."""
+
+    entered = 0
+
+    def lock_candidates(self, language: str) -> ClusterLock:
+        self.entered += 1
+        if self.entered == 2:
+            raise Unavailable("another worker holds the lock")
+        return super().lock_candidates(language)
+
+
+def test_scores_are_kept_even_when_the_members_can_not_be_rescored() -> None:
+    world = World(LockGoesAway())
+    assert world.enrich(ALDER_1, attempt=2).forward is not None
+    found = world.found(ALDER_1)
+    assert found.failed_steps == ("rescore",)
+    assert found.trust > 0
+
+
 class MergedMeanwhile(MemoryIssues):
     """Issues in which another worker merges the content's issue away right after it was placed."""
 

@@ -116,17 +116,19 @@ class EnrichHandler:
             failed_steps=attempts.failed,
             enriched_ms=self._clock.now_ms(),
         )
-        self._keep(found, source, sources, placement.merged)
+        keep = partial(self._keep, found, source, sources, placement.merged)
+        if not attempts.first_of([("rescore", keep)], False):
+            self._issues.save_enrichment(msgspec.structs.replace(found, failed_steps=attempts.failed))
 
     def _score(
         self, content: Content, extraction: Extraction, claims: Sequence[ContentClaim], source_count: int
     ) -> Score:
         return self._scorer.score(claims, source_count, context_completeness(content, extraction))
 
-    def _keep(self, found: Enrichment, source: str, sources: frozenset[str], merged: bool) -> None:
+    def _keep(self, found: Enrichment, source: str, sources: frozenset[str], merged: bool) -> bool:
         if found.issue_id == NO_ISSUE:
             self._issues.save_enrichment(found)
-            return
+            return True
         # Under the lock nobody joins or merges, so a score can't be overwritten by one that knew fewer sources.
         with self._issues.lock_candidates(found.language):
             mine = self._issues.views([found.content_id])
@@ -136,6 +138,7 @@ class EnrichHandler:
             before = sources_of([member for member in members if member.content_id != found.content_id])
             if merged or source not in before or before | {source} != sources:
                 self._rescorer.rescore(issue_id, keep_judged=self._uses_model)
+        return True
 
     def _age_when_due(self) -> None:
         if not self._aging.acquire(blocking=False):
