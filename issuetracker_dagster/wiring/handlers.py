@@ -7,6 +7,7 @@ from typing import Any
 
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.ports.handler import Handler
+from issuetracker_dagster.ports.language_model import LanguageModel
 from issuetracker_dagster.wiring.parts import Wiring
 
 
@@ -64,4 +65,15 @@ def _enrich(wiring: Wiring) -> Handler[Any]:
     from issuetracker_dagster.stages.enrich.handler import EnrichHandler
     from issuetracker_dagster.stages.enrich.options import EnrichOptions
 
-    return EnrichHandler(wiring.stores.contents, wiring.stores.issues, wiring.clock, EnrichOptions())
+    stores = wiring.stores
+    return EnrichHandler(stores.contents, stores.issues, wiring.clock, EnrichOptions(), _language_model(wiring))
+
+
+def _language_model(wiring: Wiring) -> LanguageModel | None:
+    """The configured provider; None keeps enrich offline."""
+    llm = wiring.settings.language_model
+    if not llm.base_url:
+        return None
+    from issuetracker_dagster.adapters.http.language_model import HttpLanguageModel
+
+    return HttpLanguageModel(llm.base_url, llm.model, llm.api_key.get_secret_value(), llm.timeout / 1000, wiring.clock)
