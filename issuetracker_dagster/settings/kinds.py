@@ -1,9 +1,10 @@
 """The kinds of values that settings take, and how a person writes them."""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BeforeValidator, Field
+from pydantic.fields import FieldInfo
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 _DURATION_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -62,3 +63,29 @@ QueueKey = Annotated[str, BeforeValidator(_queue_key)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def accepted(field: FieldInfo) -> str:
+    """The accepted values of a setting in a few words; empty for free text."""
+    if get_origin(field.annotation) is Literal:
+        *first, last = get_args(field.annotation)
+        return f"{', '.join(first)} or {last}"
+    if field.annotation is bool:
+        return "true or false"
+    by_reader = {
+        duration_ms: "duration: 500ms, 30s, 5m, 24h",
+        size_bytes: "size: 512KB, 10MB",
+        _toggle: "unset, true or false",
+    }
+    for validator in field.metadata:
+        if isinstance(validator, BeforeValidator) and validator.func in by_reader:
+            return by_reader[validator.func]
+    bounds = {
+        name: value
+        for bound in field.metadata
+        for name in ("ge", "le")
+        if (value := getattr(bound, name, None)) is not None
+    }
+    if "le" in bounds:
+        return f"{bounds['ge']} to {bounds['le']}"
+    return f"number from {bounds['ge']}" if bounds else ""

@@ -1,5 +1,6 @@
 """Reading all settings once, with one error that names every bad variable."""
 
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from issuetracker_dagster.settings.groups import (
     ValidateQueueSettings,
     ValidateSettings,
 )
+from issuetracker_dagster.settings.kinds import accepted
 
 
 class Settings:
@@ -81,18 +83,29 @@ class Settings:
 
 
 def variables() -> Iterator[tuple[str, str, str]]:
-    """(name, default as text, meaning) of every variable, in the order of the groups."""
+    """(name, default as text, meaning with the accepted values) of every variable, in the order of the groups."""
     for group in GROUPS.values():
-        for field_name, field in group.model_fields.items():
-            yield _variable(group, field_name), _default_text(field.default), field.description or ""
+        yield from _variables(group)
 
 
 def env_example() -> str:
-    """The text of `.env.example`: every variable commented out with its default and meaning."""
-    lines = ["# Every setting, its default and its meaning. Copy to .env and uncomment what you change."]
-    for name, default, meaning in variables():
-        lines += ["", f"# {meaning}", f"# {name}={default}"]
+    """The text of `.env.example`: every variable commented out with its default, meaning and accepted values."""
+    lines = [
+        "# Every setting: its meaning (and what is accepted), then its default. Copy this file to .env and uncomment what you",
+        "# change; variables of the environment win over .env. An empty value is the same as none.",
+    ]
+    for group in GROUPS.values():
+        lines += ["", f"# ---- {group.title} ----"]
+        for name, default, meaning in _variables(group):
+            lines += ["", *textwrap.wrap(f"# {meaning}", width=118, subsequent_indent="# "), f"# {name}={default}"]
     return "\n".join(lines) + "\n"
+
+
+def _variables(group: type[Group]) -> Iterator[tuple[str, str, str]]:
+    for field_name, field in group.model_fields.items():
+        values = accepted(field)
+        meaning = f"{field.description} ({values})" if values else str(field.description)
+        yield _variable(group, field_name), _default_text(field.default), meaning
 
 
 def _read(group: type[Group], env_file: Path | None) -> Group:
