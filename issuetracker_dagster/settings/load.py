@@ -91,8 +91,8 @@ def variables() -> Iterator[tuple[str, str, str]]:
 def env_example() -> str:
     """The text of `.env.example`: every variable commented out with its default, meaning and accepted values."""
     lines = [
-        "# Every setting: its meaning (and what is accepted), then its default. Copy this file to .env and uncomment what you",
-        "# change; variables of the environment win over .env. An empty value is the same as none.",
+        "# Every setting: its meaning (and what is accepted), then its default. Copy this file to .env and uncomment",
+        "# what you change; variables of the environment win over .env. An empty value is the same as none.",
     ]
     for group in GROUPS.values():
         lines += ["", f"# ---- {group.title} ----"]
