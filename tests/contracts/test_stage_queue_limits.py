@@ -128,6 +128,15 @@ def test_poison_ends_in_the_outbox_and_its_neighbours_are_unharmed(at: QueueWorl
     assert (out.member, out.reason, out.deliveries) == ("poison", "max_deliveries", 2)
 
 
+def test_worn_out_entries_dont_take_the_place_of_others_in_a_claim(at: QueueWorld) -> None:
+    queue = at.queue(QueueLimits(max_deliveries=1))
+    queue.push(entries("ab", HIGH))
+    at.claim(queue, lease_ms=0)
+    queue.push(entries("cde"))
+    assert members(at.claim(queue, limit=3)) == ["c", "d", "e"]
+    assert reasons(queue) == [("a", "max_deliveries"), ("b", "max_deliveries")]
+
+
 def test_an_outbox_entry_keeps_its_envelope_and_stays_until_removed(at: QueueWorld) -> None:
     queue = at.queue(QueueLimits(max_size=1))
     queue.push([entry("a"), entry("b")])

@@ -83,7 +83,8 @@ end
 local members, scores, values, rows = {}, {}, {}, {}
 local tail = ' ' .. claim
 
--- Takes candidates until one that was delivered before must wait for a claim of its own. Returns true when full.
+-- Takes candidates until one that was delivered before must wait for a claim of its own. Returns whether the claim is
+-- complete, and how many were worn out or had no entry (which only a foreign hand can bring about).
 local function take(candidates)
   local names = {}
   for i = 1, #candidates, 2 do
@@ -117,7 +118,7 @@ local function take(candidates)
   end
   write('ZREM', READY, orphans)
   send_out(worn, worn_values, 'max_deliveries')
-  return full, #worn
+  return full, #worn, #orphans
 end
 
 local worn_out, guarded = 0, 0
@@ -133,12 +134,11 @@ if max_wait > 0 and not full then
   end
 end
 local rounds = 0
-while not full and rounds < 10 do -- again only when a round found nothing but worn-out entries
-  local candidates = in_order(limit)
-  local worn
-  full, worn = take(candidates)
+while not full and rounds < 10 do -- again only when worn-out entries left their places empty
+  local worn, orphans
+  full, worn, orphans = take(in_order(limit))
   worn_out = worn_out + worn
-  full = full or #candidates == 0 or #members > 0
+  full = full or worn + orphans == 0
   rounds = rounds + 1
 end
 
