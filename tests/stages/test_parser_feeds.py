@@ -104,6 +104,22 @@ def test_what_is_no_feed_is_a_permanent_error(body: bytes) -> None:
     assert caught.value.code == "not_a_feed"
 
 
+def test_a_prefix_that_the_feed_forgot_to_declare_still_names_a_date() -> None:
+    body = b"""<rss version="2.0"><channel><title>t</title><item><title>x</title><link>https://news.example.kr/1</link>
+      <dc:date>2026-11-30T10:00:00+09:00</dc:date></item></channel></rss>"""
+    (link,) = read_feed(body, "", FEED_URL)
+    assert at(link) == "2026-11-30 01:00"
+
+
+@pytest.mark.parametrize(
+    "poison", [b"&#x110000;", b"<cc:license/>", b'<link xmlns:a="" href="http://["/>', b"\xed\xa0\x80"]
+)
+def test_whatever_a_reader_library_trips_over_is_no_bug_of_ours(poison: bytes) -> None:
+    body = rss(item("/1"), item("/2")).replace(b"<item>", poison + b"<item>" + poison)
+    with contextlib.suppress(PermanentError):
+        read_feed(body[:-30], "", FEED_URL)
+
+
 def test_entities_are_neither_fetched_nor_blown_up() -> None:
     bomb = (
         b'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd"><!ENTITY a "' + b"lol" * 1000 + b'">'

@@ -113,8 +113,10 @@ def _guessed_date(text: str, url: str, fetched_ms: int) -> str:
         found = find_date(
             text, extensive_search=False, original_date=True, url=url, max_date=latest.strftime("%Y-%m-%d")
         )
-    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
-        # htmldate raises all of these on broken markup; a guess isn't worth the article.
+    except MemoryError:
+        raise
+    except Exception:
+        # Whatever the library trips over on broken markup: a guess isn't worth the article.
         logger.warning("the date guesser gave up on a page", exc_info=True)
         return ""
     return found or ""

@@ -3,7 +3,6 @@
 import logging
 
 from lxml import html as lxml_html
-from lxml.etree import LxmlError, ParserError
 from selectolax.lexbor import LexborHTMLParser
 from trafilatura import bare_extraction
 
@@ -37,8 +36,10 @@ def _trafilatura(text: str) -> str:
         # The tree is made here: given a string, trafilatura would guess at encodings and meta labels once more.
         tree = lxml_html.document_fromstring(_without_declaration(text), parser=lxml_html.HTMLParser(collect_ids=False))
         found = bare_extraction(tree, include_comments=False, with_metadata=False)
-    except (LxmlError, ParserError, ValueError, RecursionError):
-        # What no HTML parser reads has no body; the other sources may still know.
+    except MemoryError:
+        raise
+    except Exception:
+        # Whatever the library trips over, the other sources may still know the body.
         logger.warning("the body extractor gave up on a page", exc_info=True)
         return ""
     return (found.text or "").strip() if found is not None and not isinstance(found, dict) else ""

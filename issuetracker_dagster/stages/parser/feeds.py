@@ -2,6 +2,7 @@
 
 import io
 import logging
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import tzinfo
 
@@ -17,6 +18,7 @@ from issuetracker_dagster.stages.parser.links import Link
 
 logger = logging.getLogger(__name__)
 
+_LOCAL = re.compile(r"^.*[}:]")
 _DATES = ("pubDate", "published", "date", "issued", "created", "updated", "modified", "lastBuildDate")
 
 Entry = Mapping[str, object]
@@ -54,9 +56,19 @@ def _entries(data: bytes) -> tuple[list[Entry], str]:
         feed = fastfeedparser.parse(data, include_content=False, include_media=False, include_tags=False)
         if feed["entries"]:
             return list(feed["entries"]), _text(feed["feed"].get("language"))
-    except (ValueError, KeyError, TypeError, AttributeError, etree.LxmlError, RecursionError) as error:
-        logger.debug("the fast feed reader gave up: %s", error)
-    slow = feedparser.parse(io.BytesIO(data), sanitize_html=False, resolve_relative_uris=False)
+    except MemoryError:
+        raise
+    except Exception as error:
+        # It raises whatever a broken feed leads it to; the slow reader forgives more.
+        logger.debug("the fast feed reader gave up: %s", error, exc_info=True)
+    try:
+        slow = feedparser.parse(io.BytesIO(data), sanitize_html=False, resolve_relative_uris=False)
+    except MemoryError:
+        raise
+    except Exception as error:
+        # The same of the last reader: then nobody can read it.
+        logger.info("no feed reader can read a feed", exc_info=True)
+        raise PermanentError(f"no reader can read the feed: {error}", code="not_a_feed") from error
     if not slow.entries and not slow.get("version"):
         raise PermanentError("no feed in what was fetched as one", code="not_a_feed")
     return list(slow.entries), _text(slow.feed.get("language"))
@@ -80,7 +92,8 @@ def _written_dates(data: bytes, zone: tzinfo) -> dict[str, int]:
         return {}
     found: dict[str, int] = {}
     for node in root.iter("{*}item", "{*}entry"):
-        by_name = {etree.QName(child).localname: child for child in reversed(node) if isinstance(child.tag, str)}
+        # Broken feeds use prefixes that they don't declare; the parser then leaves `dc:date` as the whole name.
+        by_name = {_LOCAL.sub("", child.tag): child for child in reversed(node) if isinstance(child.tag, str)}
         date = next((by_name[name].text for name in _DATES if name in by_name and by_name[name].text), "")
         published = parse_date(date, zone) if date else 0
         if published:
