@@ -209,7 +209,7 @@ class Stages:
 def told() -> list[Told]:
     """What the stages make of the first events: those of the last day and five minutes of the run."""
     last = RECENT + 20
-    return Stages(7, EPOCH_MS + 30 * EVERY_MS).tell(range(0, last))
+    return Stages(7, EPOCH_MS + 30 * EVERY_MS).tell(range(last))
 
 
 def test_pages_are_read_as_they_were_written(told: list[Told]) -> None:
