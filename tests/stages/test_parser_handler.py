@@ -208,6 +208,19 @@ def test_an_index_page_is_not_stored_but_followed_and_remembered(world: ParserWo
     assert world.handle(payload).note == "links"
 
 
+def test_links_of_an_index_page_are_judged_by_the_rule_of_its_hosts_categories(world: ParserWorld) -> None:
+    world.stores.parser_rules.save(
+        ParserRule(
+            host_pattern="news.example.com",
+            target_type=TargetType.CATEGORY,
+            options={"article_pattern": r"^/world/\d+$"},
+        )
+    )
+    html = links_page("/world/10", "/about", "/imprint", "/world/11", "/jobs")
+    outcome = world.handle(world.stored(html, SECTION_URL))
+    assert [job.url.rsplit("/", 1)[1] for job in outcome.links] == ["10", "11"]
+
+
 def test_a_forum_is_not_blacklisted_whole_for_one_thread_that_looks_like_an_index(world: ParserWorld) -> None:
     html = links_page(*(f"/view?id={n}" for n in range(6)))
     outcome = world.handle(world.stored(html, "https://news.example.com/view?id=9"))

@@ -69,7 +69,8 @@ class ParserHandler:
             return self._chained(self._entries(reading.entries, rule), payload, context, note="entries")
         if reading.is_index:
             self._remember_index(url)
-            return self._chained(self._chosen(reading.urls, url, None), payload, context, note="index_page")
+            rule = self._rules.rule(url, TargetType.CATEGORY)
+            return self._chained(self._chosen(reading.urls, url, rule), payload, context, note="index_page")
         return self._stored(reading, url, payload, context, rule)
 
     def close(self) -> None:
