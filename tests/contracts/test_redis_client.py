@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from redis.exceptions import ResponseError
 
 from issuetracker_dagster.adapters.redis import client as redis_client
 from issuetracker_dagster.adapters.redis.client import command, connect, redis_errors, wait_durable
@@ -46,6 +47,12 @@ def test_nobody_listening_names_the_setting_and_not_the_password() -> None:
     ):
         command(connect(f"redis://:secret-word@127.0.0.1:{port}"), "PING")
     assert "secret-word" not in str(caught.value)
+
+
+def test_a_server_before_7_0_is_told_what_is_accepted() -> None:
+    refusal = "Error compiling script (new function): user_script:1: unexpected symbol near '#'"
+    with pytest.raises(ConfigError, match=r"too old; accepted: Redis 7\.0 or later, or Valkey"), redis_errors("claim"):
+        raise ResponseError(refusal)
 
 
 def test_a_cluster_that_isnt_there_is_an_outage() -> None:

@@ -126,6 +126,15 @@ def test_a_drained_queue_leaves_only_its_constant_keys(client: RedisClient) -> N
     assert {key.rpartition("}")[2] for key in set(left) - lasting} <= {":claims:even", ":claims:odd"}
 
 
+def test_an_id_whose_entry_a_foreign_hand_removed_doesnt_block_the_rest(
+    client: RedisClient, queue: PriorityZSetQueue
+) -> None:
+    queue.push(entries("abc"))
+    command(client, "HDEL", f"{{{queue.name}}}:entries", "a")
+    assert members(queue.claim("one", 2, LONG_MS)) == ["b", "c"]
+    assert queue.depth().ready == 0
+
+
 def test_answers_kept_for_repeated_claims_end_by_themselves(client: RedisClient, queue: PriorityZSetQueue) -> None:
     queue.push([entry("a")])
     queue.claim("abandoned", 1, LONG_MS)

@@ -54,7 +54,6 @@ def connect(
     url: str,
     *,
     cluster: bool = False,
-    socket_timeout_s: float = SOCKET_TIMEOUT_S,
     max_connections: int = 256,
 ) -> RedisClient:
     """A client for `url` (the setting REDIS_URL), which threads may share.
@@ -64,7 +63,7 @@ def connect(
     command; a cluster client reads the slots at once, and so raises `Unavailable` when no node answers.
     """
     options: dict[str, Any] = {
-        "socket_timeout": socket_timeout_s,
+        "socket_timeout": SOCKET_TIMEOUT_S,
         "socket_connect_timeout": CONNECT_TIMEOUT_S,
         "socket_keepalive": True,
         "health_check_interval": HEALTH_CHECK_S,
@@ -116,7 +115,8 @@ def command(client: RedisClient, *words: str | bytes) -> Any:
 def redis_errors(doing: str) -> Iterator[None]:
     """Turn every outage of Redis inside the block into `Unavailable`, saying what was being done (`doing`).
 
-    Errors that mean a mistake of ours (a wrong type, a broken script) pass through as they are.
+    A server before 7.0 gives `ConfigError`. Errors that mean a mistake of ours (a wrong type, a broken script) pass
+    through as they are.
     """
     try:
         yield
@@ -125,6 +125,8 @@ def redis_errors(doing: str) -> Iterator[None]:
     except redis_exceptions.ResponseError as error:
         if str(error).partition(" ")[0] in _OUTAGE_CODES:
             raise Unavailable(_in_words(doing, error)) from error
+        if "compiling script" in str(error) and "'#'" in str(error):  # it doesn't know `#!lua flags=...`
+            raise ConfigError("Redis (REDIS_URL) is too old; accepted: Redis 7.0 or later, or Valkey") from error
         raise
 
 
