@@ -61,8 +61,11 @@ def run(client: RedisClient, raw: RawSocket, deep: int) -> bool:
     ]
     print(f"\none claim of one entry, there and back: {statistics.median(latencies):.2f} ms (median)\n")
     print(f"{'server us a cycle':24}{f'at {SHALLOW:,}':>12}{f'at {deep:,}':>14}{'grows by':>10}{'target':>9}")
+    before = int(client.info("memory")["used_memory"])
     queues = at_depths(client, (SHALLOW, deep))
+    used = (int(client.info("memory")["used_memory"]) - before) / (SHALLOW + deep)
     met += [growth(client, queues, 1, DEPTH_TARGET), growth(client, queues, BATCH, None)]
+    print(f"\n{used:,.0f} bytes of memory an entry")
     return all(met)
 
 
