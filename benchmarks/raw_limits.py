@@ -1,7 +1,6 @@
 """The limits that the stage queue is held against: the fewest commands that could do it, encoded, on a bare socket."""
 
 import socket
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,30 +39,28 @@ class RawSocket:
         self._socket.close()
 
 
-def limit_push(raw: RawSocket, members: Sequence[tuple[str, str, bytes]]) -> float:
-    """Messages a second of ZADD + SET for each (member, score, body), encoded beforehand and pipelined by 100."""
-    blobs = [
+def encoded_push(members: Sequence[tuple[str, str, bytes]]) -> list[bytes]:
+    """ZADD + SET for each (member, score, body), a blob for each 100 of them."""
+    return [
         b"".join(
             encoded(("ZADD", "limit", score, member)) + encoded(("SET", f"limit:{member}", body))
             for member, score, body in members[first : first + BATCH]
         )
         for first in range(0, len(members), BATCH)
     ]
-    start = time.perf_counter()
+
+
+def limit_push(raw: RawSocket, blobs: Sequence[bytes]) -> None:
+    """Send the blobs, each with a wait for its replies: *limit push*, pipelined by 100."""
     for blob in blobs:
         raw.call(blob, 2 * BATCH)
-    return len(members) / (time.perf_counter() - start)
 
 
-def limit_pop(raw: RawSocket) -> float:
-    """Messages a second of ZPOPMIN 100, then MGET and UNLINK of what it returned."""
-    count = 0
-    start = time.perf_counter()
-    while True:
+def limit_pop(raw: RawSocket, batches: int) -> None:
+    """ZPOPMIN 100, then MGET and UNLINK of what it returned, so many times: *limit pop*."""
+    for _ in range(batches):
         (popped,) = raw.call(encoded(("ZPOPMIN", "limit", str(BATCH))), 1)
         assert isinstance(popped, list)
-        if not popped:
-            return count / (time.perf_counter() - start)
+        assert len(popped) == 2 * BATCH
         keys = [b"limit:" + member for member in popped[::2]]
         raw.call(encoded(("MGET", *keys)) + encoded(("UNLINK", *keys)), 2)
-        count += len(keys)
