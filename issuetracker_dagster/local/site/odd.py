@@ -33,7 +33,10 @@ Answer = Callable[[web.Request, int], Awaitable[web.StreamResponse]]
 
 
 class OddPages:
-    """Answers below `/odd/`, `/calendar/` and `/private/`. `stopping` ends what never ends by itself."""
+    """Answers below `/odd/`, `/calendar/` and `/private/`. `stopping` ends what never ends by itself.
+
+    Who asks for the endless and the huge one hangs up sooner or later; that is no error here.
+    """
 
     def __init__(self, newsroom: Newsroom, base_url: str, stopping: asyncio.Event) -> None:
         self._newsroom = newsroom
@@ -97,21 +100,23 @@ class OddPages:
 
     async def _endless(self, request: web.Request, _now_ms: int) -> web.StreamResponse:
         response = await _streamed(request)
-        await response.write(b"<!DOCTYPE html><title>Endless</title>")
-        while not self._stopping.is_set():
-            await response.write(b"<p>And then, and then, and then ...</p>\n")
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), _DRIP_S)
+        with contextlib.suppress(ConnectionError):
+            await response.write(b"<!DOCTYPE html><title>Endless</title>")
+            while not self._stopping.is_set():
+                await response.write(b"<p>And then, and then, and then ...</p>\n")
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), _DRIP_S)
         return response
 
     async def _huge(self, request: web.Request, _now_ms: int) -> web.StreamResponse:
         response = await _streamed(request)
         line = b"<p>One line of a very long page.</p>\n"
         chunk = line * (_CHUNK // len(line))
-        for _ in range(HUGE_BYTES // len(chunk) + 1):
-            if self._stopping.is_set():
-                break
-            await response.write(chunk)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(HUGE_BYTES // len(chunk) + 1):
+                if self._stopping.is_set():
+                    break
+                await response.write(chunk)
         return response
 
     def _calendar(self, rest: list[str], now_ms: int) -> web.StreamResponse | None:

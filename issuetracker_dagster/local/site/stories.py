@@ -53,14 +53,15 @@ def tell(event: Event, host: Host, published_ms: int, seed: int) -> Story:
 
     title, lead = worded(blocks["title"][0]), worded(blocks["lead"][0])
     key = worded(blocks["key"][0])
-    middle = [drawn(detail) for detail in event.details]
+    details, around = [drawn(one) for one in event.details], [drawn(one) for one in event.around]
     quote = drawn(event.quote)
     section = "breaking" if event.is_breaking else "archive" if event.number < 0 else event.kind.category
     if host.community:
-        title, paragraphs, replies = _as_post(event, title, [lead, key, *middle[1:4]], chance)
+        title, paragraphs, replies = _as_post(event, title, [lead, key, *details[1:], around[0]], chance)
     else:
-        chance.shuffle(middle)
-        paragraphs = [lead, key, *middle[:3], quote, *middle[3:], drawn(blocks["close"][0])]
+        chance.shuffle(details)
+        chance.shuffle(around)
+        paragraphs = [lead, key, *details[:2], quote, *details[2:], *around, drawn(blocks["close"][0])]
         replies = ()
     story_id = event.number + FIRST_ID
     return Story(

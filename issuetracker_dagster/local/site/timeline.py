@@ -17,7 +17,9 @@ EVERY_MS = 15_000
 
 _HOUR_MS = 3_600_000
 _LANGUAGES: tuple[Language, ...] = ("en", "en", "ko", "en", "ko")
-_SIDE_FACTS = {"en": 4, "ko": 5}
+_DETAILS = 3
+_AROUND = {"en": 4, "ko": 5}
+"""More of them than of a kind's own facts: they keep two storms from being taken for one."""
 _BREAKING_SHARE = 0.2
 _FORUM_SHARE = 1 / 3
 _FIRST_TOLD_MS, _LAST_TOLD_MS = 5_000, 30_000
@@ -26,7 +28,7 @@ _FIRST_TOLD_MS, _LAST_TOLD_MS = 5_000, 30_000
 class Event(msgspec.Struct, frozen=True):
     """Something that happened at `at_ms`. `fills` are its names, figures and words.
 
-    `details` are the facts told of it: three of its kind, the rest of what goes on around it.
+    `details` are facts of its kind, `around` is what goes on beside it; each host tells all of them.
     """
 
     number: int
@@ -36,6 +38,7 @@ class Event(msgspec.Struct, frozen=True):
     is_breaking: bool
     fills: dict[str, object]
     details: tuple[Wordings, ...]
+    around: tuple[Wordings, ...]
     quote: Wordings
     hosts: tuple[Host, ...]
 
@@ -77,10 +80,8 @@ class Timeline:
             at_ms=self.at_ms(number),
             is_breaking=chance.random() < _BREAKING_SHARE and number >= 0,
             fills={**names, **side.drawn(chance, language), **kind.drawn(chance, language)},
-            details=(
-                *chance.sample(kind.blocks["detail"], 3),
-                *chance.sample(side.blocks["detail"], _SIDE_FACTS[language]),
-            ),
+            details=tuple(chance.sample(kind.blocks["detail"], _DETAILS)),
+            around=tuple(chance.sample(side.blocks["detail"], _AROUND[language])),
             quote=chance.choice(kind.blocks["quote"]),
             hosts=(*told, FORUM) if chance.random() < _FORUM_SHARE else told,
         )
