@@ -15,7 +15,7 @@ from issuetracker_dagster.ports.queue import StageQueue
 from tests.contracts.redis_worlds import CLUSTER, WORLDS, World, open_world
 
 HIGH, NORMAL, LOW = Priority.HIGH, Priority.NORMAL, Priority.LOW
-LONG_MS, SHORT_MS = 60_000, 60
+LONG_MS, SHORT_MS = 60_000, 120
 SOURCE_MS = 1_750_000_020_000
 ALL_WORLDS = (*WORLDS, CLUSTER)
 

@@ -73,9 +73,9 @@ def test_backpressure_refuses_also_what_lies_beyond_one_script_call(at: QueueWor
 
 
 def test_an_entry_past_its_age_goes_to_the_outbox_instead_of_a_worker(at: QueueWorld) -> None:
-    queue = at.queue(QueueLimits(entry_ttl_ms=SHORT_MS))
+    queue = at.queue(QueueLimits(entry_ttl_ms=5 * SHORT_MS))
     queue.push([entry("old", LOW), entry("old2", HIGH)])
-    at.passes(SHORT_MS + 1)
+    at.passes(5 * SHORT_MS + 1)
     queue.push([entry("new", NORMAL)])
     assert members(at.claim(queue)) == ["new"]
     assert sorted(reasons(queue)) == [("old", "expired"), ("old2", "expired")]

