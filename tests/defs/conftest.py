@@ -1,7 +1,7 @@
 """What the tests of the Dagster layer share: an environment without anything configured, and fresh definitions."""
 
+import importlib.util
 import os
-import runpy
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,8 +32,12 @@ def load_definitions(bare_environment: Path, monkeypatch: pytest.MonkeyPatch) ->
     def load(**environment: str) -> dg.Definitions:
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        found = runpy.run_module("issuetracker_dagster.definitions")["defs"]
-        assert isinstance(found, dg.Definitions)
+        spec = importlib.util.find_spec("issuetracker_dagster.definitions")
+        assert spec
+        assert spec.loader
+        fresh = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(fresh)
+        found: dg.Definitions = fresh.defs
         return found
 
     return load

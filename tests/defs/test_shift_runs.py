@@ -106,6 +106,7 @@ class RunningShift:
             cwd=Path(__file__).resolve().parents[2],
             stdout=self._log,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         self.instance = dg.DagsterInstance.from_config(str(work.dagster_home))
 
@@ -159,18 +160,24 @@ def test_a_shift_works_its_queue_off_and_ends_when_its_time_is_over(
     assert beat.run_id == result.run_id
 
 
-@pytest.mark.parametrize(
-    ("is_canceled", "ends_as"), [(True, DagsterRunStatus.CANCELED), (False, DagsterRunStatus.SUCCESS)]
-)
-def test_two_interrupts_let_a_shift_drain_and_end_in_time(
-    work: ParserWork, running: RunningShift, is_canceled: bool, ends_as: DagsterRunStatus
+def test_terminated_and_interrupted_twice_a_shift_drains_and_ends_as_canceled(
+    work: ParserWork, running: RunningShift
 ) -> None:
-    run = running.wait_until_at_work()
-    if is_canceled:
-        running.instance.report_run_canceling(run)
+    running.instance.report_run_canceling(running.wait_until_at_work())
     running.process.send_signal(signal.SIGINT)
     running.process.send_signal(signal.SIGINT)
-    assert running.ends_within(DRAIN_S + 8) is ends_as
+    assert running.ends_within(DRAIN_S + 8) is DagsterRunStatus.CANCELED
+    assert_nothing_is_held_or_lost(work)
+
+
+def test_ctrl_c_in_its_terminal_twice_lets_a_shift_drain_and_end_in_order(
+    work: ParserWork, running: RunningShift
+) -> None:
+    running.wait_until_at_work()
+    for _ in range(2):
+        # A terminal interrupts its whole group, the extraction processes included.
+        os.killpg(running.process.pid, signal.SIGINT)
+    assert running.ends_within(DRAIN_S + 8) is DagsterRunStatus.SUCCESS
     assert_nothing_is_held_or_lost(work)
 
 
