@@ -163,12 +163,12 @@ if #members > 0 then
   else
     write('ZREM', READY, members)
   end
-  local crowded = #members > 16 and call('EXISTS', DEADLINES) == 0
-  if crowded then -- a new set of short members is a list searched from its start; a long member makes it a skip list
+  local new_set = #members > 16 and call('EXISTS', DEADLINES) == 0
+  if new_set then -- one of few short members is a list searched from its start; a long member makes it a skip list
     call('ZADD', DEADLINES, deadline, LONG)
   end
   write('ZADD', DEADLINES, deadlines)
-  if crowded then
+  if new_set then
     call('ZREM', DEADLINES, LONG)
   end
   write('HSET', LEASED, leased)
