@@ -261,6 +261,7 @@ def test_other_figures_of_one_host_show_as_contradictions(told: list[Told]) -> N
     assert all(counted["supported"] > counted["contradicted"] for counted in statuses.values())
 
 
+@pytest.mark.slow
 def test_events_of_an_hour_and_of_the_archive_stay_apart() -> None:
     numbers = range(-ARCHIVED, 60)
     found = Stages(11, EPOCH_MS + 40 * EVERY_MS).tell(numbers)

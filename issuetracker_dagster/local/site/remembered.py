@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import zlib
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,10 @@ from issuetracker_dagster.local.ports import choose_ports
 from issuetracker_dagster.local.site.hosts import HOSTS
 
 logger = logging.getLogger(__name__)
+
+_LOWEST_PORT = 20_000
+_HOMES = 1_000
+_PORTS_A_HOME = 10
 
 
 class Remembered(msgspec.Struct, frozen=True):
@@ -31,13 +36,19 @@ def settle(home: Path, seed: int, now_ms: int) -> Remembered:
     Ports are those of last time as long as they are free. Another seed begins anew at `now_ms`, on the same ports.
     """
     known = _read(home)
-    preferred = tuple(known.ports.get(host.key, 0) for host in HOSTS) if known else ()
+    preferred = tuple(known.ports.get(host.key, 0) for host in HOSTS) if known else _first_choice(home)
     ports = dict(zip((host.key for host in HOSTS), choose_ports(len(HOSTS), preferred), strict=True))
     epoch_ms = known.epoch_ms if known and known.seed == seed else now_ms
     found = Remembered(seed, epoch_ms, ports)
     if found != known:
         _write(home, found)
     return found
+
+
+def _first_choice(home: Path) -> tuple[int, ...]:
+    """Ports below those that systems hand out to clients, so that they are still free next time; others a home."""
+    first = _LOWEST_PORT + zlib.crc32(str(home.resolve()).encode()) % _HOMES * _PORTS_A_HOME
+    return tuple(range(first, first + len(HOSTS)))
 
 
 def _read(home: Path) -> Remembered | None:
