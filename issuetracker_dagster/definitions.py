@@ -3,7 +3,7 @@
 import dagster as dg
 
 from issuetracker_dagster.defs.assets import asset_specs
-from issuetracker_dagster.defs.checks import depth_checks
+from issuetracker_dagster.defs.checks import queue_checks
 from issuetracker_dagster.defs.intakes import intake_sensors
 from issuetracker_dagster.defs.shifts import shift_jobs
 from issuetracker_dagster.defs.upkeep import health_probe, retry_relay, seed_scheduler
@@ -15,7 +15,7 @@ _settings = Settings()
 
 defs = dg.Definitions(
     assets=asset_specs(),
-    asset_checks=depth_checks(),
+    asset_checks=queue_checks(),
     jobs=shift_jobs(),
     sensors=[
         *intake_sensors(_settings),

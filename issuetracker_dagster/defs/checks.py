@@ -1,30 +1,50 @@
 """Checks on the stage queues. Run from the UI they look at once; the health probe reports the same without a run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
 import dagster as dg
+import msgspec
 
 from issuetracker_dagster.defs.assets import queue_key
 from issuetracker_dagster.model.queue import QueueDepth
 from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
-from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
+from issuetracker_dagster.wiring.upkeep import RELAY_SILENT_AFTER_MS, relay_is_fresh
 
-DEPTH_CHECK = "depth"
 FULL_SHARE = 0.8
 """Share of `*_ZSET_MAX_SIZE` above which a queue counts as too full: evictions are near."""
+OLD_SHARE = 0.5
+"""Share of `*_ZSET_ENTRY_TTL` above which the oldest entry counts as too old: it will expire unless work speeds up."""
 
 
-def judge_depth(stage: Stage, depth: QueueDepth, max_size: int) -> dg.AssetCheckResult:
-    """Whether a queue has room, with its figures."""
+class QueueState(msgspec.Struct, frozen=True):
+    """What the checks of a queue judge."""
+
+    stage: Stage
+    depth: QueueDepth
+    max_size: int
+    entry_ttl_ms: int
+    relay_is_fresh: bool
+
+
+def queue_state(wiring: Wiring, stage: Stage) -> QueueState:
+    """The state of the moment; raises `Unavailable`."""
+    queue = wiring.settings.queue(stage.value)
+    depth = wiring.queue(stage).depth()
+    return QueueState(stage, depth, queue.zset_max_size, queue.zset_entry_ttl, relay_is_fresh(wiring))
+
+
+def judge_depth(state: QueueState) -> dg.AssetCheckResult:
+    """Whether the queue has room left, with its figures."""
+    depth = state.depth
     held = depth.ready + depth.leased + depth.delayed
-    limit = int(max_size * FULL_SHARE)
+    limit = int(state.max_size * FULL_SHARE)
     return dg.AssetCheckResult(
         passed=held <= limit,
         severity=dg.AssetCheckSeverity.WARN,
-        asset_key=queue_key(stage),
-        check_name=DEPTH_CHECK,
-        description=f"{held} entries held; more than {limit} of {max_size} would be too many",
+        asset_key=queue_key(state.stage),
+        check_name="depth",
+        description=f"{held} entries held; more than {limit} of {state.max_size} would be too many",
         metadata={
             "held": held,
             "outbox": depth.outbox,
@@ -33,30 +53,69 @@ def judge_depth(stage: Stage, depth: QueueDepth, max_size: int) -> dg.AssetCheck
     )
 
 
-def depth_check(stage: Stage) -> dg.AssetChecksDefinition:
-    """The check on the depth of one stage's queue."""
+def judge_age(state: QueueState) -> dg.AssetCheckResult:
+    """Whether the oldest ready entry will be worked on before it expires."""
+    oldest_s = max((band.oldest_age_ms for band in state.depth.bands.values()), default=0) // 1000
+    limit_s = int(state.entry_ttl_ms * OLD_SHARE / 1000)
+    return dg.AssetCheckResult(
+        passed=oldest_s <= limit_s,
+        severity=dg.AssetCheckSeverity.WARN,
+        asset_key=queue_key(state.stage),
+        check_name="age",
+        description=f"the oldest entry has waited {oldest_s} s; entries expire after {state.entry_ttl_ms // 1000} s",
+        metadata={"oldest_s": oldest_s},
+    )
 
-    @dg.asset_check(asset=queue_key(stage), name=DEPTH_CHECK, description="Whether the queue has room left.")
+
+def judge_retries(state: QueueState) -> dg.AssetCheckResult:
+    """Whether somebody relays retries and brings back leases; without that nothing is put into the queue."""
+    silent_s = RELAY_SILENT_AFTER_MS // 1000
+    return dg.AssetCheckResult(
+        passed=state.relay_is_fresh,
+        severity=dg.AssetCheckSeverity.ERROR,
+        asset_key=queue_key(state.stage),
+        check_name="retries",
+        description=(
+            "the sensor retry_relay is at work"
+            if state.relay_is_fresh
+            else f"the sensor retry_relay hasn't worked for {silent_s} s, so intakes wait; see its ticks"
+        ),
+    )
+
+
+JUDGES: dict[str, Callable[[QueueState], dg.AssetCheckResult]] = {
+    "depth": judge_depth,
+    "age": judge_age,
+    "retries": judge_retries,
+}
+
+
+def queue_check(stage: Stage, name: str) -> dg.AssetChecksDefinition:
+    """One check on the queue of a stage."""
+    judge = JUDGES[name]
+
+    @dg.asset_check(asset=queue_key(stage), name=name, description=judge.__doc__)
     def check(wiring: dg.ResourceParam[Wiring]) -> dg.AssetCheckResult:
-        return judge_depth(stage, wiring.queue(stage).depth(), wiring.settings.queue(stage.value).zset_max_size)
+        return judge(queue_state(wiring, stage))
 
     return check
 
 
-def depth_checks() -> list[dg.AssetChecksDefinition]:
-    """One for each queue."""
-    return [depth_check(stage) for stage in QUEUED_STAGES]
+def queue_checks() -> list[dg.AssetChecksDefinition]:
+    """All checks of all queues."""
+    return [queue_check(stage, name) for stage in QUEUED_STAGES for name in JUDGES]
 
 
-def check_evaluations(depths: Mapping[Stage, QueueDepth], settings: Settings) -> Iterator[dg.AssetCheckEvaluation]:
+def check_evaluations(states: Iterable[QueueState]) -> Iterator[dg.AssetCheckEvaluation]:
     """The same results as runless events."""
-    for stage, depth in depths.items():
-        result = judge_depth(stage, depth, settings.queue(stage.value).zset_max_size)
-        yield dg.AssetCheckEvaluation(
-            asset_key=queue_key(stage),
-            check_name=DEPTH_CHECK,
-            passed=result.passed,
-            severity=result.severity,
-            metadata=result.metadata,
-            description=result.description,
-        )
+    for state in states:
+        for name, judge in JUDGES.items():
+            result = judge(state)
+            yield dg.AssetCheckEvaluation(
+                asset_key=queue_key(state.stage),
+                check_name=name,
+                passed=result.passed,
+                severity=result.severity,
+                metadata=result.metadata,
+                description=result.description,
+            )

@@ -4,15 +4,14 @@ Dagster never removes events that belong to no run, so each thing is told at mos
 changed; a check that turns is told at once. The figures of the moment are in the text of the sensor's ticks.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import dagster as dg
 
 from issuetracker_dagster.defs.assets import lag_observations, queue_observations, table_observations
-from issuetracker_dagster.defs.checks import check_evaluations
+from issuetracker_dagster.defs.checks import check_evaluations, queue_state
 from issuetracker_dagster.errors import TransientError, Unavailable
-from issuetracker_dagster.model.queue import QueueDepth
-from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
+from issuetracker_dagster.model.stage import QUEUED_STAGES
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.wiring.parts import Wiring
 
@@ -76,9 +75,10 @@ def _lags(wiring: Wiring) -> tuple[list[AssetEvent], str]:
 
 
 def _queues(wiring: Wiring) -> tuple[list[AssetEvent], str]:
-    depths: Mapping[Stage, QueueDepth] = {stage: wiring.queue(stage).depth() for stage in QUEUED_STAGES}
-    words = ", ".join(f"{depth.ready} ready for {stage.value}" for stage, depth in depths.items())
-    return [*queue_observations(depths), *check_evaluations(depths, wiring.settings)], words
+    states = [queue_state(wiring, stage) for stage in QUEUED_STAGES]
+    words = ", ".join(f"{state.depth.ready} ready for {state.stage.value}" for state in states)
+    depths = {state.stage: state.depth for state in states}
+    return [*queue_observations(depths), *check_evaluations(states)], words
 
 
 def _tables(wiring: Wiring) -> tuple[list[AssetEvent], str]:

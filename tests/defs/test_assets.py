@@ -10,7 +10,7 @@ import pytest
 from issuetracker_dagster.adapters.clock import FakeClock
 from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.defs.assets import TABLES, asset_specs, queue_key, table_key, topic_key
-from issuetracker_dagster.defs.checks import DEPTH_CHECK, judge_depth
+from issuetracker_dagster.defs.checks import JUDGES, QueueState, judge_age, judge_depth, judge_retries
 from issuetracker_dagster.defs.health import EVERY_MS, HealthProbe
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import BandDepth, QueueDepth, QueueEntry
@@ -62,9 +62,13 @@ def test_every_asset_has_a_description_and_a_kind_and_is_never_materialised_here
         assert len(spec.kinds) == 1
 
 
-def test_each_queue_has_its_depth_check(load_definitions: Any) -> None:
+def test_each_queue_has_its_checks(load_definitions: Any) -> None:
     checks = set(load_definitions().resolve_asset_graph().asset_check_keys)
-    assert checks == {dg.AssetCheckKey(queue_key(stage), DEPTH_CHECK) for stage in QUEUED_STAGES}
+    assert checks == {dg.AssetCheckKey(queue_key(stage), name) for stage in QUEUED_STAGES for name in JUDGES}
+
+
+def state(depth: QueueDepth, *, relay_is_fresh: bool = True) -> QueueState:
+    return QueueState(Stage.PARSER, depth, 100, 86_400_000, relay_is_fresh)
 
 
 @pytest.mark.parametrize(
@@ -73,10 +77,24 @@ def test_each_queue_has_its_depth_check(load_definitions: Any) -> None:
 )
 def test_a_queue_is_too_full_above_four_fifths_of_its_size(ready: int, leased: int, delayed: int, passed: bool) -> None:
     depth = QueueDepth({Priority.LOW: BandDepth(ready)}, leased=leased, delayed=delayed, outbox=1_000)
-    result = judge_depth(Stage.PARSER, depth, 100)
+    result = judge_depth(state(depth))
     assert result.passed is passed
     assert result.severity is dg.AssetCheckSeverity.WARN
     assert str(ready + leased + delayed) in (result.description or "")
+
+
+@pytest.mark.parametrize(("oldest_s", "passed"), [(0, True), (43_200, True), (43_201, False)])
+def test_an_entry_is_too_old_after_half_its_time_to_live(oldest_s: int, passed: bool) -> None:
+    depth = QueueDepth({Priority.HIGH: BandDepth(1), Priority.LOW: BandDepth(1, oldest_s * 1000)})
+    assert judge_age(state(depth)).passed is passed
+
+
+def test_a_silent_relay_turns_the_check_of_retries_red() -> None:
+    assert judge_retries(state(QueueDepth({}))).passed is True
+    red = judge_retries(state(QueueDepth({}), relay_is_fresh=False))
+    assert red.passed is False
+    assert red.severity is dg.AssetCheckSeverity.ERROR
+    assert "retry_relay" in (red.description or "")
 
 
 def observed(lag: int) -> dg.AssetObservation:
@@ -85,7 +103,7 @@ def observed(lag: int) -> dg.AssetObservation:
 
 def judged(passed: bool, held: int) -> dg.AssetCheckEvaluation:
     return dg.AssetCheckEvaluation(
-        asset_key=queue_key(Stage.PARSER), check_name=DEPTH_CHECK, passed=passed, metadata={"held": held}
+        asset_key=queue_key(Stage.PARSER), check_name="depth", passed=passed, metadata={"held": held}
     )
 
 
@@ -138,7 +156,10 @@ def test_the_probe_observes_every_topic_queue_and_table_of_real_servers(
     assert observations[topic_key(Topic.CRAWL_HIGH)]["lag"].value == 0
     assert observations[queue_key(Stage.PARSER)]["ready_high"].value == 1
     checks = [event for event in data.asset_events if isinstance(event, dg.AssetCheckEvaluation)]
-    assert {check.asset_key: check.passed for check in checks} == {queue_key(stage): True for stage in QUEUED_STAGES}
+    # Nobody has relayed here yet; everything else is well.
+    assert {(check.asset_key, check.check_name): check.passed for check in checks} == {
+        (queue_key(stage), name): name != "retries" for stage in QUEUED_STAGES for name in JUDGES
+    }
     told = data.skip_message or ""
     assert "0 messages unread in Kafka" in told
     assert "1 ready for parser" in told
@@ -164,7 +185,7 @@ def test_a_check_run_from_the_ui_looks_at_the_queue_of_the_moment(
     queue.push([QueueEntry(f"root-{number}:0", Priority.LOW, 1_000, b"x") for number in range(9)])
     defs = load_definitions(PARSER_ZSET_MAX_SIZE="10")
     job = defs.get_repository_def().get_implicit_job_def_for_assets([queue_key(Stage.PARSER)])
-    chosen = dg.AssetCheckKey(queue_key(Stage.PARSER), DEPTH_CHECK)
+    chosen = dg.AssetCheckKey(queue_key(Stage.PARSER), "depth")
     result = job.get_subset(asset_selection=set(), asset_check_selection={chosen}).execute_in_process(instance=instance)
     (evaluation,) = result.get_asset_check_evaluations()
     assert evaluation.passed is False
