@@ -1,6 +1,6 @@
 """Invented people, places and companies. Two events of a day share hardly a name, or clustering would join them.
 
-Names are put together from two lists whose lengths have no common divisor, so that a pair comes back only after their
+Names are put together from lists whose lengths have no common divisor, so that a name comes back only after their
 product of events.
 """
 
@@ -10,8 +10,6 @@ from pathlib import Path
 
 _TEXTS = Path(__file__).parent / "texts"
 _ROLES = ("chief", "second", "witness", "expert")
-_GIVEN_SIZES = (19, 29, 31, 37)
-"""Each role has given names of its own; primes, so that two events share more than one of them only after hundreds."""
 _RIEUL = 8
 _PARTICLES = {
     "은": ("은", "는"),
@@ -63,7 +61,7 @@ class NameBook:
         """chief, second, witness and expert; place, region, company and rival."""
         people = {
             role: Person(
-                f"{self._given(index, place)} {self._pair('surname', index + 12 * place, index * 5 + 9 * place)}"
+                f"{self._given(index + 977 * place)} {self._pair('surname', index + 12 * place, index * 5 + 9 * place)}"
             )
             for place, role in enumerate(_ROLES)
         }
@@ -93,9 +91,14 @@ class NameBook:
             "rival": Hangul(self._pair("ko_company", index + 15, index * 2 + 8)),
         }
 
-    def _given(self, index: int, place: int) -> str:
-        start, size = sum(_GIVEN_SIZES[:place]), _GIVEN_SIZES[place]
-        return self._lists["given"][start + index % size]
+    def _given(self, index: int) -> str:
+        middles = self._lists["given_middles"]
+        ends = self._lists["given_ends"]
+        return (
+            self._lists["given_starts"][index % len(self._lists["given_starts"])]
+            + middles[index % len(middles)]
+            + ends[index * 3 % len(ends)]
+        )
 
     def _pair(self, kind: str, first: int, second: int) -> str:
         starts, ends = self._lists[f"{kind}_starts"], self._lists[f"{kind}_ends"]
