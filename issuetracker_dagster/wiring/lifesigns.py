@@ -1,6 +1,7 @@
 """Heartbeats of a shift, written by a thread of their own so that a busy shift is never taken for a dead one."""
 
 import logging
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,6 +65,6 @@ class LifeSigns:
             logger.exception("a bug in a heartbeat", extra=action("handler.bug", stage=self._stage.value))
 
     def _info(self) -> dict[str, str]:
-        if self.shift is None:
-            return {"mode": "starting"}
-        return {"mode": self.shift.mode, **{kind: str(count) for kind, count in self.shift.counts().items()}}
+        mine = {"pid": str(os.getpid()), "mode": self.shift.mode if self.shift else "starting"}
+        counts = self.shift.counts() if self.shift else {}
+        return mine | {kind: str(count) for kind, count in counts.items()}

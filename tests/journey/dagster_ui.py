@@ -1,0 +1,70 @@
+"""The Dagster UI as an operator uses it: by its GraphQL, which is what its pages and toggles call."""
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+LOCATION = {"repositoryLocationName": "issuetracker", "repositoryName": "__repository__"}
+
+
+class DagsterUi:
+    """A running webserver."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+
+    def is_up(self) -> bool:
+        """Whether it answers and has loaded the code location."""
+        try:
+            return bool(self.sensors())
+        except (OSError, KeyError, urllib.error.URLError):
+            return False
+
+    def ask(self, query: str, **variables: object) -> Any:
+        """The data of a GraphQL answer; raises AssertionError with what the server said is wrong."""
+        body = json.dumps({"query": query, "variables": variables}).encode()
+        request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})  # noqa: S310
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+            found = json.load(answer)
+        assert "errors" not in found, found["errors"]
+        return found["data"]
+
+    def sensors(self) -> dict[str, dict[str, str]]:
+        """Each sensor's state by its name."""
+        query = """query ($location: RepositorySelector!) { sensorsOrError(repositorySelector: $location) {
+            ... on Sensors { results { name sensorState { id status selectorId } } } } }"""
+        found = self.ask(query, location=LOCATION)["sensorsOrError"]["results"]
+        return {sensor["name"]: sensor["sensorState"] for sensor in found}
+
+    def switch(self, sensor: str, *, on: bool) -> None:
+        """Move a sensor's toggle."""
+        if on:
+            query = "mutation ($one: SensorSelector!) { startSensor(sensorSelector: $one) { __typename } }"
+            self.ask(query, one={**LOCATION, "sensorName": sensor})
+        else:
+            query = "mutation ($id: String!) { stopSensor(id: $id) { __typename } }"
+            self.ask(query, id=self.sensors()[sensor]["id"])
+        assert (self.sensors()[sensor]["status"] == "RUNNING") is on
+
+    def asset_keys(self) -> set[str]:
+        """Every asset, its path joined by slashes."""
+        query = "{ assetNodes { assetKey { path } } }"
+        return {"/".join(node["assetKey"]["path"]) for node in self.ask(query)["assetNodes"]}
+
+    def check_results(self, *path: str) -> dict[str, bool]:
+        """Whether each check of an asset passed the last time; those never evaluated are left out."""
+        query = """query ($key: AssetKeyInput!) { assetNodeOrError(assetKey: $key) { ... on AssetNode {
+            assetChecksOrError { ... on AssetChecks { checks { name
+                executionForLatestMaterialization { status } } } } } } }"""
+        checks = self.ask(query, key={"path": list(path)})["assetNodeOrError"]["assetChecksOrError"]["checks"]
+        return {
+            check["name"]: check["executionForLatestMaterialization"]["status"] == "SUCCEEDED"
+            for check in checks
+            if check["executionForLatestMaterialization"]
+        }
+
+    def runs_at_work(self) -> dict[str, str]:
+        """Started runs: job name by run id."""
+        query = """{ runsOrError(filter: {statuses: [STARTED]}) { ... on Runs { results { runId jobName } } } }"""
+        return {run["runId"]: run["jobName"] for run in self.ask(query)["runsOrError"]["results"]}
