@@ -146,8 +146,8 @@ class Crew:
         while not self._stopping.is_set():
             claimed: Sequence[Delivery] = ()
             try:
-                claimed = pool.source.claim(batch.next(), acks)
                 self._forget(pool.source, acks)
+                claimed = pool.source.claim(batch.next(), acks)
                 self._remember(pool.source, claimed)
                 acks = self._work_through(pool.source, claimed, batch)
             except TransientError as error:
@@ -180,6 +180,7 @@ class Crew:
         return succeeded
 
     def _answer(self, source: WorkSource, delivery: Delivery, settlement: Settlement) -> None:
+        self._forget(source, [delivery])
         try:
             match settlement:
                 case Done():
@@ -193,22 +194,21 @@ class Crew:
         except TransientError as error:
             # Not acknowledged, so it comes back by itself; what was done for it is repeated then.
             logger.warning("an answer was lost: %s", error, extra=action("queue.unavailable"))
-        self._forget(source, [delivery])
 
     def _ack(self, source: WorkSource, acks: Sequence[Delivery]) -> None:
+        self._forget(source, acks)
         try:
             source.ack(acks)
         except TransientError as error:
             logger.warning("acks were lost: %s", error, extra=action("queue.unavailable"))
-        self._forget(source, acks)
 
     def _give_back(self, source: WorkSource, deliveries: Sequence[Delivery]) -> None:
+        self._forget(source, deliveries)
         try:
             source.release(deliveries)
         except TransientError as error:
             logger.warning("leases run out by themselves: %s", error, extra=action("queue.unavailable"))
         self._count("released", len(deliveries))
-        self._forget(source, deliveries)
 
     def _keep_leases(self) -> None:
         """Extend what is in hand every third of a lease until the slots are done."""
@@ -222,6 +222,8 @@ class Crew:
         except TransientError as error:
             logger.warning("leases weren't extended: %s", error, extra=action("queue.unavailable"))
             return
+        # What was answered while this went on isn't lost: whoever answers forgets first.
+        lost = [delivery for delivery in lost if self._is_held(source, delivery)]
         if lost:
             self._count("leases_lost", len(lost))
             logger.warning("%d leases were lost", len(lost), extra=action("lease.expired", count=len(lost)))
@@ -230,6 +232,10 @@ class Crew:
     def _held(self, deliveries: Mapping[int, Delivery]) -> list[Delivery]:
         with self._lock:
             return list(deliveries.values())
+
+    def _is_held(self, source: WorkSource, delivery: Delivery) -> bool:
+        with self._lock:
+            return id(delivery) in self._in_hand[source]
 
     def _remember(self, source: WorkSource, deliveries: Sequence[Delivery]) -> None:
         with self._lock:
