@@ -15,6 +15,7 @@ FIRST_ID = 1_000
 """Ids in URLs are event numbers moved up, so that archived events have positive ones too."""
 
 _DEVIATES_SHARE = 0.3
+_REPLIERS = {"en": ("lurker_7", "greenhat"), "ko": ("구름과자", "감나무집")}
 _SLUG = re.compile(r"[^a-z0-9]+")
 
 
@@ -131,10 +132,5 @@ def _as_post(
     phrases = forum_phrases(event.language).blocks
     thread = chance.choice(phrases["prefix"][0]).format(title=title)
     body = [chance.choice(phrases["open"][0]), *facts, chance.choice(phrases["remark"][0])]
-    staff = [name for name in _posters(event) if name]
-    replies = tuple(zip(staff, chance.sample(phrases["reply"][0], 2), strict=False))
+    replies = tuple(zip(_REPLIERS[event.language], chance.sample(phrases["reply"][0], 2), strict=True))
     return thread, body, replies
-
-
-def _posters(event: Event) -> tuple[str, ...]:
-    return ("lurker_7", "greenhat") if event.language == "en" else ("구름과자", "감나무집")
