@@ -44,7 +44,7 @@ format: $(INSTALLED)  ## rewrite the code in the one format
 	$(BIN)/ruff format .
 
 bench: $(INSTALLED)  ## the figures, measured against what Redis and Kafka do at most
-	$(BIN)/python -m benchmarks.queue
+	$(BIN)/python -m benchmarks
 
 clean:  ## remove the virtual environment and the caches; state in .issuetracker stays
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
