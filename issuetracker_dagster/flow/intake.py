@@ -25,6 +25,7 @@ from issuetracker_dagster.ports.topics import IntakeReader, Position, Producer, 
 logger = logging.getLogger(__name__)
 
 LOCK_MARGIN_MS = 30_000
+POLL_MS = 1_000
 LEAVING = "workers that read Kafka directly are still in the group"
 REFRESH_MS = 60_000
 """How old the note of an idle group may get before it is committed anew."""
@@ -77,8 +78,9 @@ class ZSetIntake:
         self._committed: dict[TopicPartition, int] = {}
 
     def tick(self, budget_ms: int) -> IntakeReport:
-        """Store what Kafka holds until the budget is used up or nothing is left.
+        """Store what Kafka holds and what arrives, until the budget is used up or the queue is full.
 
+        With nothing there it waits, since a message that arrives between two ticks has to wait for the next.
         Raises `Unavailable` or `PublishFailed` with nothing committed past what is stored.
         """
         hold = self._locks.acquire(intake_lock(self._stage), budget_ms + LOCK_MARGIN_MS)
@@ -105,11 +107,11 @@ class ZSetIntake:
             rewound_to_ms = self._rewind_if_lost(epoch, committed)
             self._refresh_note(epoch, committed)
             total = IntakeReport(rewound_to_ms=rewound_to_ms)
-            while self._clock.monotonic() < deadline:
-                records = self._reader.poll(self._batch, timeout_ms=200)
+            while (left_s := deadline - self._clock.monotonic()) > 0:
+                records = self._reader.poll(self._batch, timeout_ms=min(POLL_MS, int(left_s * 1000) + 1))
                 self._report_gaps()
                 if not records:
-                    break
+                    continue
                 step = self._store(records, epoch, hold, budget_ms)
                 total = _sum(total, step)
                 if step.refused:

@@ -31,7 +31,7 @@ def test_a_killed_worker_loses_nothing_and_repeats_at_most_what_was_in_its_hands
     ledger = tmp_path / "ledger"
     send(wiring, STAGE, *[Headers(root_id=f"m{number:03}") for number in range(COUNT)])
     while wiring.queue(STAGE).depth().ready < COUNT:
-        wiring.intake(STAGE).tick(5_000)
+        wiring.intake(STAGE).tick(500)
     killed = _worker(environment, ledger)
     eventually(lambda: len(_root_ids(ledger, "ended")) > 100, timeout_s=60)
     os.kill(killed.pid, signal.SIGKILL)
