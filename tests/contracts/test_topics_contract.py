@@ -42,7 +42,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
         if gap is not None:
             request.applymarker(pytest.mark.xfail(strict=True, reason=gap))
         # It ignores fetch limits, so that a frame may be as large as a partition.
-        made = KafkaWorld(request.getfixturevalue("noida_bootstrap"), receive_message_max_bytes=1_000_000_000)
+        made = KafkaWorld(request.getfixturevalue("noida_bootstrap"))
     yield made
     made.close()
 

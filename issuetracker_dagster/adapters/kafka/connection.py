@@ -59,6 +59,9 @@ class KafkaConnection:
             # Neither value: a position that retention removed must surface, not jump to one end silently.
             "auto_offset_reset": "none",
             "max_partition_fetch_bytes": DLQ_MAX_MESSAGE_BYTES + 64 * 1024,
+            # A cap on broken answers only: the stand-in broker ignores the byte limits of a fetch, and its answers are
+            # as large as what waits.
+            "receive_message_max_bytes": 1_000_000_000,
             # Partitions added while we run are seen within this time.
             "metadata_max_age_ms": 10_000,
             "metrics_enabled": False,
