@@ -41,7 +41,6 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
         gap = GAPS_OF_NOIDA.get(request.node.originalname)
         if gap is not None:
             request.applymarker(pytest.mark.xfail(strict=True, reason=gap))
-        # It ignores fetch limits, so that a frame may be as large as a partition.
         made = KafkaWorld(request.getfixturevalue("noida_bootstrap"))
     yield made
     made.close()
