@@ -9,9 +9,11 @@ from issuetracker_dagster.defs.shifts import shift_jobs
 from issuetracker_dagster.defs.upkeep import health_probe, retry_relay, seed_scheduler
 from issuetracker_dagster.defs.workers import worker_sensors
 from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.logs import configure
 from issuetracker_dagster.wiring.parts import Wiring
 
 _settings = Settings()
+configure(_settings)
 
 defs = dg.Definitions(
     assets=asset_specs(),

@@ -1,6 +1,7 @@
 """What the tests of the Dagster layer share: an environment without anything configured, and fresh definitions."""
 
 import importlib.util
+import logging
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -26,7 +27,18 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def load_definitions(bare_environment: Path, monkeypatch: pytest.MonkeyPatch) -> LoadDefinitions:
+def untouched_logging(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a code location does to this package's loggers ends with the test."""
+    ours = logging.getLogger("issuetracker_dagster")
+    monkeypatch.setattr(ours, "propagate", ours.propagate)
+    monkeypatch.setattr(ours, "level", ours.level)
+    monkeypatch.setattr(ours, "handlers", list(ours.handlers))
+
+
+@pytest.fixture
+def load_definitions(
+    bare_environment: Path, untouched_logging: None, monkeypatch: pytest.MonkeyPatch
+) -> LoadDefinitions:
     """Loads the code location anew, with these variables set."""
 
     def load(**environment: str) -> dg.Definitions:

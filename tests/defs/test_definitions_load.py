@@ -1,5 +1,7 @@
 """The code location loads whatever runs, and its sensors then say what is missing."""
 
+import json
+import logging
 import os
 import socket
 import subprocess
@@ -11,6 +13,7 @@ import pytest
 
 from issuetracker_dagster.errors import ConfigError
 from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
+from issuetracker_dagster.model.trace import action
 from tests.defs.looking import sensors, ticked
 
 STAGE_LIBRARIES = ("sklearn", "scipy", "numpy", "trafilatura", "lxml", "aiohttp", "dateparser", "datasketch", "pebble")
@@ -73,6 +76,15 @@ def test_with_servers_that_are_down_every_sensor_names_the_setting_and_the_comma
         told = skip_text(defs, name, instance)
         assert "KAFKA_BOOTSTRAP_SERVERS" in told or "REDIS_URL" in told, name
         assert "`issuetracker up`" in told, name
+
+
+def test_log_lines_look_as_the_settings_say(load_definitions: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    load_definitions(LOG_FORMAT="json", LOG_LEVEL="warning")
+    logger = logging.getLogger("issuetracker_dagster.defs")
+    logger.info("quiet")
+    logger.warning("loud", extra=action("tick.skipped"))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["action"] == "tick.skipped"
 
 
 def test_all_stages_switched_off_is_refused_at_load(load_definitions: Any) -> None:
