@@ -25,7 +25,9 @@ logger = logging.getLogger(__name__)
 _PARENT_WATCH_S = 1.0
 _TALKATIVE = ("trafilatura", "htmldate", "readability", "charset_normalizer")
 _PATIENCE = 4
-"""How many wall budgets a page may take with the pages queued before it."""
+"""How many wall budgets a page may wait for the pages before it."""
+_STARTUP_S = 30.0
+"""How long a new process may take to its first page, on a machine with other things to do."""
 
 
 class ExtractorCrashed(TransientError):
@@ -58,6 +60,8 @@ class ExtractionPool:
         self._lock = threading.Lock()
         self._closed = False
         self._pool: ProcessPool | None = None
+        # One page a process and no more: a page that waits in pebble's pipe blocks its threads, also while it stops.
+        self._free = threading.BoundedSemaphore(options.processes)
         self._awaited: dict[ProcessFuture[PageReading | None], ProcessPool] = {}
 
     def start(self) -> None:
@@ -71,6 +75,22 @@ class ExtractionPool:
         `ExtractorCrashed` when the process died otherwise; `TransientError` when it was stuck without using the
         processor, which is this machine's fault and not the page's, and when the pool is closed.
         """
+        if not self._free.acquire(timeout=self._options.wall_budget_s * _PATIENCE):
+            raise TransientError("every extraction process was busy for too long")
+        try:
+            return self._read_twice(request)
+        finally:
+            self._free.release()
+
+    def close(self) -> None:
+        """Kill the processes; pages in hand fail with a `TransientError`."""
+        with self._lock:
+            self._closed = True
+            pool = self._pool
+        if pool is not None:
+            self._drop(pool)
+
+    def _read_twice(self, request: PageRequest) -> PageReading:
         try:
             return self._read(request)
         except BrokenProcessPool:
@@ -81,18 +101,10 @@ class ExtractionPool:
         except BrokenProcessPool as error:
             raise ExtractorCrashed(f"the extraction pool broke twice: {error}") from None
 
-    def close(self) -> None:
-        """Kill the processes; pages in hand fail with a `TransientError`."""
-        with self._lock:
-            self._closed = True
-            pool = self._pool
-        if pool is not None:
-            self._drop(pool)
-
     def _read(self, request: PageRequest) -> PageReading:
         pool, future = self._schedule(request)
         try:
-            reading = future.result(self._options.wall_budget_s * _PATIENCE)
+            reading = future.result(self._options.wall_budget_s + _STARTUP_S)
         except ProcessExpired as error:
             raise self._judged(error, request.url) from None
         except CancelledError:
@@ -142,8 +154,9 @@ class ExtractionPool:
             if self._pool is pool:
                 self._pool = None
             orphans = [future for future, owner in self._awaited.items() if owner is pool]
-        # Pebble leaves these two methods untyped.
-        ends: list[Callable[[], object]] = [pool.stop, pool.join, *(future.cancel for future in orphans)]
+        # Cancelled first: pebble closes its pipes under its own threads, and waiters would get whatever that raises.
+        # A list, since pebble leaves these methods untyped.
+        ends: list[Callable[[], object]] = [*(future.cancel for future in orphans), pool.stop, pool.join]
         for end in ends:
             end()
 
