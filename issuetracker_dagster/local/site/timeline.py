@@ -81,10 +81,17 @@ class Timeline:
             is_breaking=chance.random() < _BREAKING_SHARE and number >= 0,
             fills={**names, **side.drawn(chance, language), **kind.drawn(chance, language)},
             details=tuple(chance.sample(kind.blocks["detail"], _DETAILS)),
-            around=tuple(chance.sample(side.blocks["detail"], _AROUND[language])),
+            around=self._around(kind, side, index // len(choice), _AROUND[language]),
             quote=chance.choice(kind.blocks["quote"]),
             hosts=(*told, FORUM) if chance.random() < _FORUM_SHARE else told,
         )
+
+    def _around(self, kind: Kind, side: Kind, turn: int, count: int) -> tuple[Wordings, ...]:
+        """What goes on around the event of a kind's turn; those of the next turns share none of it."""
+        facts = side.blocks["detail"]
+        round_, place = divmod(turn, len(facts) // count)
+        mixed = random.Random(f"{self.seed}:around:{kind.name}:{round_}").sample(facts, len(facts))
+        return tuple(mixed[place * count : (place + 1) * count])
 
     def told_ms(self, host: Host, number: int) -> int:
         """When that host publishes its story of the event."""
