@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from issuetracker_dagster.adapters.kafka.connection import KafkaConnection
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.settings.load import Settings
 
@@ -40,6 +42,27 @@ def missing(found: Endpoints) -> Unavailable:
         f"{' and '.join(absent)} isn't configured and no embedded one runs: set KAFKA_BOOTSTRAP_SERVERS and REDIS_URL, "
         "or run `issuetracker up` (or start with `issuetracker dev`)"
     )
+
+
+def kafka_connection(settings: Settings, bootstrap: str) -> KafkaConnection:
+    """How to reach Kafka, in the client's own option names."""
+    kafka = settings.kafka
+    options: dict[str, Any] = {"security_protocol": kafka.security_protocol}
+    if kafka.security_protocol.startswith("SASL"):
+        options |= {
+            "sasl_mechanism": kafka.sasl_mechanism,
+            "sasl_plain_username": kafka.sasl_plain_username,
+            "sasl_plain_password": kafka.sasl_plain_password.get_secret_value(),
+        }
+    if kafka.security_protocol.endswith("SSL"):
+        options |= {
+            "ssl_cafile": kafka.ssl_cafile or None,
+            "ssl_certfile": kafka.ssl_certfile or None,
+            "ssl_keyfile": kafka.ssl_keyfile or None,
+            "ssl_password": kafka.ssl_password.get_secret_value() or None,
+            "ssl_check_hostname": kafka.ssl_check_hostname,
+        }
+    return KafkaConnection(bootstrap, kafka.topic_prefix, options)
 
 
 def _embedded_ports(home: Path) -> dict[str, int]:

@@ -37,7 +37,7 @@ from issuetracker_dagster.model.retry import RetryPolicy
 from issuetracker_dagster.model.stage import FACTS, Stage, Topic
 from issuetracker_dagster.pipeline import queue_limits, topic_partitions
 from issuetracker_dagster.settings.load import Settings
-from issuetracker_dagster.wiring.endpoints import Endpoints, endpoints, missing
+from issuetracker_dagster.wiring.endpoints import Endpoints, endpoints, kafka_connection, missing
 from issuetracker_dagster.wiring.snapshots import Snapshot
 
 logger = logging.getLogger(__name__)
@@ -229,24 +229,3 @@ class Wiring:
                 if name in self._parts:
                     self._parts.pop(name).close()
             self._parts.clear()
-
-
-def kafka_connection(settings: Settings, bootstrap: str) -> KafkaConnection:
-    """How to reach Kafka, in the client's own option names."""
-    kafka = settings.kafka
-    options: dict[str, Any] = {"security_protocol": kafka.security_protocol}
-    if kafka.security_protocol.startswith("SASL"):
-        options |= {
-            "sasl_mechanism": kafka.sasl_mechanism,
-            "sasl_plain_username": kafka.sasl_plain_username,
-            "sasl_plain_password": kafka.sasl_plain_password.get_secret_value(),
-        }
-    if kafka.security_protocol.endswith("SSL"):
-        options |= {
-            "ssl_cafile": kafka.ssl_cafile or None,
-            "ssl_certfile": kafka.ssl_certfile or None,
-            "ssl_keyfile": kafka.ssl_keyfile or None,
-            "ssl_password": kafka.ssl_password.get_secret_value() or None,
-            "ssl_check_hostname": kafka.ssl_check_hostname,
-        }
-    return KafkaConnection(bootstrap, kafka.topic_prefix, options)
