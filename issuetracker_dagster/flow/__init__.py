@@ -4,6 +4,7 @@
 - `schedule`     due seeds become crawl jobs
 - `intake`       Kafka to a stage queue
 - `sources`      where a shift takes its work from: a stage queue, Kafka itself, or the fetch topics and the frontier
+- `handle`       one message through its stage
 - `work`         a crew of slots that claims, handles and settles; `shift` runs crews until its time is over
 - `settle`       executes the decision about a handled message
 - `retry`        the retry set back to Kafka; `reap` expired leases and the outbox

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from issuetracker_dagster.errors import IssueTrackerError, Malformed, Unavailable
 from issuetracker_dagster.flow.dead_letter import dead_letter
-from issuetracker_dagster.flow.intake import message_of
 from issuetracker_dagster.flow.sources import Delivery
-from issuetracker_dagster.model.message import Message, Record
+from issuetracker_dagster.model.message import Message, Record, message_of
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.ports.clock import Clock

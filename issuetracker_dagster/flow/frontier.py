@@ -12,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from issuetracker_dagster.errors import Malformed, Unavailable
 from issuetracker_dagster.flow.dead_letter import dead_bytes
 from issuetracker_dagster.flow.direct import WAIT_S, Shelf, TopicFeed
-from issuetracker_dagster.flow.intake import queue_entry
 from issuetracker_dagster.flow.sources import Delivery
 from issuetracker_dagster.model.message import Message, Record, decode_envelope
 from issuetracker_dagster.model.payload import CrawlJob, decode_payload
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.queue import Lease
+from issuetracker_dagster.model.queue import Lease, queue_entry
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.model.urls import BadUrl, authority_of

@@ -11,9 +11,9 @@ import msgspec
 
 from issuetracker_dagster.errors import CommitRefused, Malformed
 from issuetracker_dagster.flow.dead_letter import dead_letter
-from issuetracker_dagster.model.headers import headers_from_raw
-from issuetracker_dagster.model.message import Message, Record, encode_envelope
-from issuetracker_dagster.model.queue import QueueEntry
+from issuetracker_dagster.model.intake_note import Note, read_note
+from issuetracker_dagster.model.message import Record, message_of
+from issuetracker_dagster.model.queue import QueueEntry, queue_entry
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.ports.clock import Clock
@@ -29,14 +29,6 @@ POLL_MS = 1_000
 LEAVING = "workers that read Kafka directly are still in the group"
 REFRESH_MS = 60_000
 """How old the note of an idle group may get before it is committed anew."""
-
-
-class Note(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is committed beside an offset: the queue's epoch and the oldest unsettled Kafka time (None: all settled)."""
-
-    epoch: str = ""
-    oldest_ms: int | None = None
-    at_ms: int = 0
 
 
 class IntakeReport(msgspec.Struct, frozen=True):
@@ -170,7 +162,7 @@ class ZSetIntake:
         return Note(epoch, min((time for time in times if time is not None), default=None), self._clock.now_ms())
 
     def _rewind_if_lost(self, epoch: str, committed: Mapping[TopicPartition, Position]) -> int | None:
-        notes = [note for position in committed.values() if (note := _read_note(position.metadata))]
+        notes = [note for position in committed.values() if (note := read_note(position.metadata))]
         lost = [note for note in notes if note.epoch != epoch]
         if not lost:
             return None
@@ -195,7 +187,7 @@ class ZSetIntake:
         old = {
             partition: position.offset
             for partition, position in committed.items()
-            if (note := _read_note(position.metadata)) and note.epoch == epoch and now_ms - note.at_ms > REFRESH_MS
+            if (note := read_note(position.metadata)) and note.epoch == epoch and now_ms - note.at_ms > REFRESH_MS
         }
         self._commit(old, epoch)
 
@@ -209,30 +201,6 @@ class ZSetIntake:
                 gap.last - 1,
                 extra=action("intake.offsets_lost", stage=self._stage.value, count=gap.last - gap.first),
             )
-
-
-def intake_lock(stage: Stage) -> str:
-    """The lock that an intake of `stage` holds while it is at work."""
-    return f"intake:{stage.value}"
-
-
-def message_of(record: Record) -> Message:
-    """The message of a Kafka record; raises `Malformed` when its identity is missing."""
-    return Message(headers_from_raw(record.headers), record.key, record.value, record.origin)
-
-
-def queue_entry(message: Message) -> QueueEntry:
-    """The queue entry of a message that came from Kafka."""
-    source_ms = message.origin.timestamp_ms if message.origin else 0
-    return QueueEntry(message.identity, message.headers.priority, source_ms, encode_envelope(message))
-
-
-def _read_note(metadata: str) -> Note | None:
-    try:
-        note = msgspec.json.decode(metadata, type=Note)
-    except msgspec.MsgspecError:
-        return None  # committed in direct mode, or by hand: everything before it is settled
-    return note if note.epoch else None
 
 
 def _ends(records: Sequence[Record], refused: set[int]) -> dict[TopicPartition, int]:
@@ -257,3 +225,8 @@ def _sum(total: IntakeReport, step: IntakeReport) -> IntakeReport:
         evicted=total.evicted + step.evicted,
         refused=total.refused + step.refused,
     )
+
+
+def intake_lock(stage: Stage) -> str:
+    """The lock that an intake of `stage` holds while it is at work."""
+    return f"intake:{stage.value}"

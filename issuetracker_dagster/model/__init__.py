@@ -8,6 +8,8 @@
 - `queue`     what goes into and comes out of a stage queue
 - `outcome`   what a handler returns; `decision` what settle does about it
 - `retry`     backoff, and how a retry, a recrawl or a redrive is built from a message
+- `intake_note`  what an intake commits beside an offset
+- `batching`  how many messages a claim takes
 - `records`   what the SQL tables hold, as the stages see it
 - `rules`     priority rules, host forms and their order
 - `urls`      the identity of a URL

@@ -3,7 +3,7 @@
 import msgspec
 
 from issuetracker_dagster.errors import Malformed
-from issuetracker_dagster.model.headers import Headers, RawHeaders
+from issuetracker_dagster.model.headers import Headers, RawHeaders, headers_from_raw
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -39,6 +39,11 @@ class Message(msgspec.Struct, frozen=True):
     def evolve(self, **changes: object) -> "Message":
         """A copy with some headers changed, the payload untouched."""
         return msgspec.structs.replace(self, headers=self.headers.evolve(**changes))
+
+
+def message_of(record: Record) -> Message:
+    """The message of a Kafka record; raises `Malformed` when its identity is missing."""
+    return Message(headers_from_raw(record.headers), record.key, record.value, record.origin)
 
 
 class Outgoing(msgspec.Struct, frozen=True):

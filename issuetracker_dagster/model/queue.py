@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from issuetracker_dagster.model.message import Message, encode_envelope
 from issuetracker_dagster.model.priority import Priority
 
 
@@ -14,6 +15,12 @@ class QueueEntry(msgspec.Struct, frozen=True):
     priority: Priority
     source_ms: int
     envelope: bytes
+
+
+def queue_entry(message: Message) -> QueueEntry:
+    """The queue entry of a message that came from Kafka."""
+    source_ms = message.origin.timestamp_ms if message.origin else 0
+    return QueueEntry(message.identity, message.headers.priority, source_ms, encode_envelope(message))
 
 
 class Lease(msgspec.Struct, frozen=True):

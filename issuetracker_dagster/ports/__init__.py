@@ -10,4 +10,5 @@ contract suite in `tests/contracts` that both must pass.
 - `hosts`    politeness: permits, breaker, the frontier of jobs whose host isn't due
 - `http`     one bounded GET
 - `stores`   SQL, one protocol for each thing that a stage or a flow keeps
+- `reports`  its read side; `traces` what was published lately and what became of messages
 """

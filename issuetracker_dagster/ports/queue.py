@@ -32,8 +32,9 @@ class StageQueue(Protocol):
 
         `claim_id` is the caller's, unique for ever; the same id sent again returns the same leases and applies its acks
         once, until one of those leases is presented in another call: whoever presents a lease has had the answer. An
-        entry that was delivered before comes alone; one past `max_deliveries` goes to the outbox instead, one older than
-        `entry_ttl_ms` too. Expired leases and due delays come back first. Raises ValueError for a malformed claim id.
+        entry that was delivered before comes alone; one past `max_deliveries` goes to the outbox instead, and so does
+        one older than `entry_ttl_ms`. Expired leases and due delays come back first. Raises ValueError for a malformed
+        claim id.
         """
 
     def ack(self, leases: Sequence[Lease]) -> tuple[str, ...]:

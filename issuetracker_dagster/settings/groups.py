@@ -1,4 +1,7 @@
-"""The table of settings: name, default, accepted values and meaning of each variable, in groups of one prefix."""
+"""The table of settings: name, default, accepted values and meaning of each variable, in groups of one prefix.
+
+Longer than other modules on purpose: it is one table, and a reader looks for a setting in one place.
+"""
 
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal

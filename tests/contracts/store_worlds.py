@@ -6,19 +6,18 @@ import msgspec
 import pytest
 
 from issuetracker_dagster.model.records import Content, RawContent
+from issuetracker_dagster.ports.reports import Reports
 from issuetracker_dagster.ports.stores import (
     Contents,
     DeadLetterIndex,
     Issues,
     MemberView,
-    MessageTrace,
     ParserRules,
-    PublishedRecent,
     RawContents,
-    Reports,
     RuleSnapshots,
     Seeds,
 )
+from issuetracker_dagster.ports.traces import MessageTrace, PublishedRecent
 
 SQL_WORLDS = ("sqlite", pytest.param("postgres", marks=pytest.mark.services))
 WORLDS = ("memory", *SQL_WORLDS)

@@ -8,7 +8,7 @@ from issuetracker_dagster.adapters.memory.store_traces import MemoryMessageTrace
 from issuetracker_dagster.adapters.sql.engine import connect
 from issuetracker_dagster.adapters.sql.traces import SqlMessageTrace, SqlPublishedRecent
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.ports.stores import MessageTrace, PublishedJob, PublishedRecent, TraceLine
+from issuetracker_dagster.ports.traces import MessageTrace, PublishedJob, PublishedRecent, TraceLine
 from tests.contracts.conftest import database_url
 from tests.contracts.store_worlds import WORLDS, Stores
 

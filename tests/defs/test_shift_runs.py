@@ -16,11 +16,10 @@ import pytest
 from dagster import DagsterRunStatus
 
 from issuetracker_dagster.adapters.sql.migrate import upgrade
-from issuetracker_dagster.flow.intake import queue_entry
 from issuetracker_dagster.model.headers import Headers, TargetType
 from issuetracker_dagster.model.message import Message, Origin
 from issuetracker_dagster.model.payload import RawContentRef, encode_payload
-from issuetracker_dagster.model.queue import QueueDepth
+from issuetracker_dagster.model.queue import QueueDepth, queue_entry
 from issuetracker_dagster.model.records import RawContent
 from issuetracker_dagster.model.stage import Stage, Topic
 from issuetracker_dagster.settings.load import Settings

@@ -12,9 +12,10 @@ from issuetracker_dagster.adapters.memory.readers import MemoryGroupReader
 from issuetracker_dagster.errors import NotDue, TransientError
 from issuetracker_dagster.flow.direct import DirectSource, Shelf, TopicFeed
 from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
+from issuetracker_dagster.flow.handle import StageWork
 from issuetracker_dagster.flow.settle import Settlement
 from issuetracker_dagster.flow.sources import Delivery
-from issuetracker_dagster.flow.work import Crew, Pool, StageWork
+from issuetracker_dagster.flow.work import Crew, Pool
 from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import CrawlJob, RawContentRef

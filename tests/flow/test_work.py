@@ -9,13 +9,13 @@ from issuetracker_dagster.adapters.clock import SystemClock
 from issuetracker_dagster.adapters.memory.queue import MemoryStageQueue
 from issuetracker_dagster.adapters.memory.urls import MemoryProcessingLock
 from issuetracker_dagster.errors import PermanentError, TransientError, Unavailable
-from issuetracker_dagster.flow.intake import queue_entry
+from issuetracker_dagster.flow.handle import StageWork
 from issuetracker_dagster.flow.sources import QueueSource
-from issuetracker_dagster.flow.work import Crew, Pool, StageWork
+from issuetracker_dagster.flow.work import Crew, Pool
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, RawContentRef
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.queue import QueueEntry
+from issuetracker_dagster.model.queue import QueueEntry, queue_entry
 from issuetracker_dagster.model.stage import Stage, Topic
 from tests.flow.world import World, dlq_notes, message
 from tests.waiting import eventually

@@ -4,7 +4,7 @@ import itertools
 from collections import deque
 from collections.abc import Sequence
 
-from issuetracker_dagster.ports.stores import PublishedJob, TraceLine
+from issuetracker_dagster.ports.traces import PublishedJob, TraceLine
 
 
 class MemoryMessageTrace:

@@ -14,7 +14,7 @@ from issuetracker_dagster.model.message import Message
 from issuetracker_dagster.model.payload import payload_facts
 from issuetracker_dagster.model.records import ContentStatus, IssueState
 from issuetracker_dagster.model.stage import Stage
-from issuetracker_dagster.ports.stores import ContentView, DeadLetterView, IssueView
+from issuetracker_dagster.ports.reports import ContentView, DeadLetterView, IssueView
 
 __all__ = [
     "MemoryContents",

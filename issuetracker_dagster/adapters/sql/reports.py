@@ -12,7 +12,7 @@ from issuetracker_dagster.adapters.sql.tables_issues import EnrichedContentRow, 
 from issuetracker_dagster.adapters.sql.tables_rules import SchedulerEntryRow
 from issuetracker_dagster.adapters.sql.tables_traces import DeadLetterRow
 from issuetracker_dagster.model.records import ContentStatus, IssueState
-from issuetracker_dagster.ports.stores import ContentView, DeadLetterView, IssueView
+from issuetracker_dagster.ports.reports import ContentView, DeadLetterView, IssueView
 
 _COUNTED: Mapping[str, type[Table]] = {
     "raw_contents": RawContentRow,

@@ -7,7 +7,7 @@ from sqlalchemy import Engine, delete, func, insert, or_, select
 
 from issuetracker_dagster.adapters.sql.engine import reading, writing
 from issuetracker_dagster.adapters.sql.tables_traces import MessageTraceRow, PublishedRecentRow
-from issuetracker_dagster.ports.stores import PublishedJob, TraceLine
+from issuetracker_dagster.ports.traces import PublishedJob, TraceLine
 
 TRACE_CAP = 200_000
 PUBLISHED_CAP = 20_000
