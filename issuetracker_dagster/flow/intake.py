@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from issuetracker_dagster.errors import CommitRefused, Malformed
+from issuetracker_dagster.errors import CommitRefused, Malformed, Unavailable
 from issuetracker_dagster.flow.dead_letter import dead_letter
 from issuetracker_dagster.model.intake_note import Note, read_note
 from issuetracker_dagster.model.message import Record, message_of
@@ -154,6 +154,9 @@ class ZSetIntake:
         if not ends:
             return
         note = msgspec.json.encode(self._note(epoch)).decode()
+        # After the note was drawn up: that of a queue which was lost since `epoch` was read would forget what it held.
+        if self._queue.open() != epoch:
+            raise Unavailable(f"the queue {self._queue.name} was lost meanwhile; the next tick fills it again")
         self._reader.commit({partition: Position(offset, note) for partition, offset in ends.items()})
         self._committed |= ends
 

@@ -1,5 +1,7 @@
 """The intake: stored, then committed; nothing skipped, nothing lost, whatever comes in between."""
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 
@@ -7,7 +9,7 @@ from issuetracker_dagster.adapters.memory.readers import MemoryGroupReader
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.model.message import Outgoing, decode_envelope
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.queue import PushResult
+from issuetracker_dagster.model.queue import PushResult, QueueEntry
 from issuetracker_dagster.model.stage import FACTS, Stage, Topic
 from tests.flow.world import World, dlq_notes, message
 
@@ -117,6 +119,30 @@ def test_a_lost_queue_is_filled_again_from_kafka() -> None:
     assert report.rewound_to_ms is not None
     waiting = {lease.member for lease in wiped.claim("c2", 100, 60_000).leases}
     assert waiting >= {f"m{n}:0" for n in range(6)} - {lease.member for lease in done}
+
+
+def test_a_queue_lost_in_the_middle_of_a_tick_is_filled_again_by_the_next() -> None:
+    world = World()
+    queue = world.queue()
+    intake = world.intake(queue)
+    early = [message(f"early{n}") for n in range(6)]
+    world.send(Topic.FETCHED, *early)
+    intake.tick(8_000)
+    world.fake_clock.advance(600_000)
+    world.send(Topic.FETCHED, *[message(f"late{n}") for n in range(6)])
+    push = queue.push
+
+    def lost_just_before(entries: Sequence[QueueEntry]) -> PushResult:
+        queue.wipe()
+        return push(entries)
+
+    queue.push = lost_just_before  # type: ignore[method-assign]
+    with pytest.raises(Unavailable, match="lost"):
+        intake.tick(8_000)
+    queue.push = push  # type: ignore[method-assign]
+    assert intake.tick(8_000).rewound_to_ms is not None
+    waiting = {lease.member for lease in queue.claim("c1", 100, 60_000).leases}
+    assert waiting >= {one.identity for one in early}
 
 
 def test_a_refilled_queue_is_not_refilled_twice() -> None:
