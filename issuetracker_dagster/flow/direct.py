@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 POLL_MS = 200
 COMMIT_EVERY_S = 1.0
 WAIT_S = 0.25
+KEPT_DELAY_MS = 30_000
+"""When a record that got no answer is handed out again; about what a lease would take."""
 
 
 class Shelf:
@@ -211,6 +213,9 @@ class DirectSource:
         raise TypeError(
             f"{host} isn't due before {due_ms}, but this stage has no frontier ({delivery.message.identity})"
         )
+
+    def keep(self, delivery: Delivery) -> None:
+        self._shelf.put_later(delivery, KEPT_DELAY_MS)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """Nothing to do: what isn't settled is delivered again by Kafka once this member has left."""

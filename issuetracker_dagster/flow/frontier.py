@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from issuetracker_dagster.errors import Malformed, Unavailable
 from issuetracker_dagster.flow.dead_letter import dead_bytes
-from issuetracker_dagster.flow.direct import WAIT_S, Shelf, TopicFeed
+from issuetracker_dagster.flow.direct import KEPT_DELAY_MS, WAIT_S, Shelf, TopicFeed
 from issuetracker_dagster.flow.sources import Delivery
 from issuetracker_dagster.model.message import Message, Record, decode_envelope
 from issuetracker_dagster.model.payload import CrawlJob, decode_payload
@@ -118,7 +118,7 @@ class FetchSource:
             try:
                 if not self._lines_up(delivery):
                     mine.append(delivery)
-            except Unavailable:
+            except Exception:
                 self._shelf.put(mine + taken[position:])  # nothing that was taken may be forgotten
                 raise
         return mine
@@ -144,6 +144,10 @@ class FetchSource:
             self._feed.settled([delivery.receipt])
         else:
             self._frontier.give_back(delivery.host, delivery.receipt, due_ms)
+
+    def keep(self, delivery: Delivery) -> None:
+        if isinstance(delivery.receipt, Record):
+            self._shelf.put_later(delivery, KEPT_DELAY_MS)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         for delivery in deliveries:

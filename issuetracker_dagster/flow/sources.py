@@ -50,6 +50,9 @@ class WorkSource(Protocol):
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """Give back at once, at the original place."""
 
+    def keep(self, delivery: Delivery) -> None:
+        """It got no answer: have it delivered again. Asks no server; a lease that isn't extended does it by itself."""
+
     def extend(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         """A sign of life for messages in hand; returns those that were lost to another worker."""
 
@@ -104,6 +107,9 @@ class QueueSource:
     def release(self, deliveries: Sequence[Delivery]) -> None:
         if deliveries:
             self._queue.release(_leases(deliveries))
+
+    def keep(self, delivery: Delivery) -> None:
+        """Nothing to do: its lease runs out."""
 
     def extend(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         stale = set(self._queue.extend(_leases(deliveries), self._lease_ms)) if deliveries else set()

@@ -96,23 +96,26 @@ class Crew:
             try:
                 self._forget(pool.source, acks)
                 claimed = pool.source.claim(batch.next(), acks)
+                acks = []
                 self._remember(pool.source, claimed)
-                acks = self._work_through(pool.source, claimed, batch)
+                self._work_through(pool.source, claimed, batch, acks)
             except TransientError as error:
                 self._count("paused")
                 logger.warning("claiming waits: %s", error, extra=action("shift.paused"))
+                self._keep(pool.source, claimed, acks)
                 self._stopping.wait(OUTAGE_PAUSE_S)
             except Exception:
-                # A bug below the handlers: the slot lives on, and the leases it held run out by themselves.
+                # A bug below the handlers: the slot lives on, and what it held is delivered again.
                 self._count("slot_bugs")
                 logger.exception("a bug in a slot of %s", pool.name, extra=action("handler.bug"))
-                self._forget(pool.source, claimed)
+                self._keep(pool.source, claimed, acks)
                 self._stopping.wait(OUTAGE_PAUSE_S)
         self._ack(pool.source, acks)
 
-    def _work_through(self, source: WorkSource, claimed: Sequence[Delivery], batch: BatchSize) -> list[Delivery]:
-        """Handle a claimed batch in order; returns the successes, whose acks ride on the next claim."""
-        succeeded: list[Delivery] = []
+    def _work_through(
+        self, source: WorkSource, claimed: Sequence[Delivery], batch: BatchSize, acks: list[Delivery]
+    ) -> None:
+        """Handle a claimed batch in order; successes are added to `acks`, which ride on the next claim."""
         for position, delivery in enumerate(claimed):
             if self._stopping.is_set():
                 self._give_back(source, claimed[position:])
@@ -122,10 +125,9 @@ class Crew:
             batch.observe(1, (self._clock.monotonic() - started) * 1000)
             self._count(settlement.kind)
             if isinstance(settlement, Done) and settlement.succeeded:
-                succeeded.append(delivery)
+                acks.append(delivery)
             else:
                 self._answer(source, delivery, settlement)
-        return succeeded
 
     def _answer(self, source: WorkSource, delivery: Delivery, settlement: Settlement) -> None:
         self._forget(source, [delivery])
@@ -138,9 +140,12 @@ class Crew:
                 case Deferred(host, at_ms):
                     source.defer(delivery, host, at_ms)
                 case Kept():
-                    pass
-        except TransientError as error:
-            # Not acknowledged, so it comes back by itself; what was done for it is repeated then.
+                    source.keep(delivery)
+        except Exception as error:
+            # Not acknowledged, so it comes back; what was done for it is repeated then.
+            source.keep(delivery)
+            if not isinstance(error, TransientError):
+                raise
             logger.warning("an answer was lost: %s", error, extra=action("queue.unavailable"))
 
     def _ack(self, source: WorkSource, acks: Sequence[Delivery]) -> None:
@@ -149,6 +154,13 @@ class Crew:
             source.ack(acks)
         except TransientError as error:
             logger.warning("acks were lost: %s", error, extra=action("queue.unavailable"))
+
+    def _keep(self, source: WorkSource, claimed: Sequence[Delivery], acks: Sequence[Delivery]) -> None:
+        """Have what was claimed and got no answer delivered again."""
+        unanswered = [delivery for delivery in claimed if delivery not in acks and self._is_held(source, delivery)]
+        self._forget(source, unanswered)
+        for delivery in unanswered:
+            source.keep(delivery)
 
     def _give_back(self, source: WorkSource, deliveries: Sequence[Delivery]) -> None:
         self._forget(source, deliveries)
@@ -169,6 +181,10 @@ class Crew:
             lost = source.extend(held)
         except TransientError as error:
             logger.warning("leases weren't extended: %s", error, extra=action("queue.unavailable"))
+            return
+        except Exception:
+            # Whatever a bug here costs, it isn't the thread: without it every slow message would be handled twice.
+            logger.exception("a bug while leases were extended", extra=action("handler.bug"))
             return
         # What was answered while this went on isn't lost: whoever answers forgets first.
         lost = [delivery for delivery in lost if self._is_held(source, delivery)]
