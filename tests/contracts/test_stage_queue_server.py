@@ -82,6 +82,25 @@ def test_eviction_into_the_outbox_can_be_emptied_on_a_full_server(small_server: 
     assert queue.outbox_remove(queue.outbox()) == 7
 
 
+def test_a_lowered_limit_is_reached_in_steps_that_dont_hold_up_the_server(client: RedisClient) -> None:
+    queue = a_queue(client)
+    queue.push(entries(f"m{number:05d}" for number in range(12_000)))
+    smaller = PriorityZSetQueue(client, queue.name, QueueLimits(max_size=100))
+    evicted = [smaller.push([entry(f"new{number}")]).evicted for number in range(4)]
+    assert max(evicted) < 6_000
+    assert (sum(evicted), queue.depth().ready) == (11_904, 100)
+
+
+def test_who_is_late_in_emptying_a_long_outbox_costs_the_server_no_search(client: RedisClient) -> None:
+    queue = a_queue(client, QueueLimits(max_size=1))
+    queue.push(entries(f"m{number:05d}-{'x' * 600}" for number in range(2_000)))
+    published = queue.outbox(100)
+    assert queue.outbox_remove(published) == 100
+    command(client, "CONFIG", "RESETSTAT")
+    assert queue.outbox_remove(published) == 0
+    assert "cmdstat_lrem" not in client.info("commandstats")
+
+
 def test_every_call_survives_script_flush(client: RedisClient, queue: PriorityZSetQueue) -> None:
     def forget() -> None:
         command(client, "SCRIPT", "FLUSH", "SYNC")

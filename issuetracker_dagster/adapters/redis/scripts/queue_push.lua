@@ -84,7 +84,8 @@ end
 write('ZADD', READY, ready_better)
 write('HSET', LEASED, row_better)
 if #added > 0 then
-  local excess = call('ZCARD', READY) - max_size
+  -- Bounded, so that a server isn't held up for seconds when the limit was lowered: the next pushes go on.
+  local excess = min(call('ZCARD', READY) - max_size, #added + 5 * SLICE)
   while not backpressure and excess > 0 do -- the oldest of the lowest band, then of the next
     local lowest = floor(tonumber(call('ZRANGE', READY, -1, -1, 'WITHSCORES')[2]) / BAND)
     local oldest = call('ZRANGEBYSCORE', READY, exact(lowest * BAND), '+inf', 'LIMIT', 0, min(excess, SLICE))
