@@ -72,7 +72,7 @@ def test_heartbeats_and_counters_on_a_cluster(client: RedisClient) -> None:
 def test_the_host_gate_on_a_cluster(client: RedisClient) -> None:
     gate = RedisHostGate(client, failures_to_open=1)
     rule = FetcherRule(host_pattern="*", concurrency=1)
-    for host in [*NAMES, "[::1]:8080", "a{b}c"]:
+    for host in [*NAMES, "[::1]:8080", "a{b}c", "}.example"]:
         gate.enter(host, rule, "p0")
         with pytest.raises(NotDue, match="concurrency"):
             gate.enter(host, rule, "p1")

@@ -50,8 +50,13 @@ class RedisHostGate:
 
 
 def _gate(host: str) -> str:
-    return f"host:{{{host}}}:gate"
+    return f"host:{{{_tag(host)}}}:gate"
 
 
 def _permits(host: str) -> str:
-    return f"host:{{{host}}}:permits"
+    return f"host:{{{_tag(host)}}}:permits"
+
+
+def _tag(host: str) -> str:
+    # A URL's host may begin with a brace, and an empty tag would put the two keys into two slots.
+    return host.replace("}", "%7D")
