@@ -16,6 +16,16 @@ Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
 _LOOPBACK = "127.0.0.1"
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _IPV4_COMPATIBLE = ipaddress.IPv6Network("::/96")
+_NOBODY = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "192.88.99.0/24",  # 6to4 relays, withdrawn
+        "64:ff9b:1::/48",  # NAT64 inside a network: any IPv4 address may be in it, at any of five places
+        "::ffff:0:0:0/96",  # IPv4-translated
+        "fec0::/10",  # site-local, deprecated but routed where it is still set up
+    )
+)
+"""What Python counts as global although nobody on the internet is meant."""
 
 
 class AddressPolicy:
@@ -43,6 +53,8 @@ class AddressPolicy:
 
 def is_public(address: Address) -> bool:
     """Whether anybody on the internet could be meant, also by the IPv4 address that an IPv6 one carries."""
+    if any(address in network for network in _NOBODY):
+        return False
     return all(one.is_global and not one.is_multicast for one in (address, *_embedded(address)))
 
 
