@@ -154,6 +154,27 @@ def test_an_id_whose_entry_a_foreign_hand_removed_doesnt_block_the_rest(
     assert queue.depth().ready == 0
 
 
+def test_an_entry_that_a_foreign_hand_removed_while_it_was_leased_doesnt_block_the_rest(
+    client: RedisClient, queue: PriorityZSetQueue
+) -> None:
+    queue.push(entries("abc"))
+    assert members(queue.claim("dies", 1, 0)) == ["a"]
+    command(client, "HDEL", f"{{{queue.name}}}:entries", "a")
+    eventually(lambda: queue.depth().leased == 0 or queue.reap() > 0)
+    assert members(queue.claim("one", 3, LONG_MS)) == ["b", "c"]
+    assert queue.depth().total == 2
+
+
+def test_an_entry_that_a_foreign_hand_removed_can_still_age_and_make_room(client: RedisClient) -> None:
+    queue = a_queue(client, QueueLimits(entry_ttl_ms=SHORT_MS, max_size=2))
+    queue.push(entries("ab"))
+    command(client, "HDEL", f"{{{queue.name}}}:entries", "a")
+    assert queue.push([entry("c")]).evicted == 1
+    command(client, "HDEL", f"{{{queue.name}}}:entries", "b")
+    eventually(lambda: queue.reap() == 0 and queue.depth().ready == 0)
+    assert [(one.member, one.reason) for one in queue.outbox()] == [("c", "expired")]
+
+
 def test_answers_kept_for_repeated_claims_end_by_themselves(client: RedisClient, queue: PriorityZSetQueue) -> None:
     queue.push([entry("a")])
     queue.claim("abandoned", 1, LONG_MS)

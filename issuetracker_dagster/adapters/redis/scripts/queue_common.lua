@@ -135,13 +135,15 @@ local function restore(members, rows, from)
   write('ZADD', READY, scored)
 end
 
--- Ready members leave for the outbox; until they are published there they count as held.
+-- Ready members leave for the outbox; until they are published there they count as held. One without an entry just leaves.
 local function send_out(members, values, reason)
   local elements, rows = {}, {}
   for i, member in ipairs(members) do
-    elements[i] = reason .. ' ' .. #member .. ' ' .. member .. values[i]
-    rows[2 * i - 1] = member
-    rows[2 * i] = sub(values[i], 1, HEADER)
+    if values[i] then
+      elements[#elements + 1] = reason .. ' ' .. #member .. ' ' .. member .. values[i]
+      rows[#rows + 1] = member
+      rows[#rows + 1] = sub(values[i], 1, HEADER)
+    end
   end
   write('ZREM', READY, members)
   write('HDEL', ENTRIES, members)
@@ -155,8 +157,10 @@ local function bring_back(ms, limit)
   if #expired > 0 then
     local rows, values, delivered = read('HMGET', LEASED, expired), read('HMGET', ENTRIES, expired), {}
     for i, member in ipairs(expired) do
-      delivered[2 * i - 1] = member
-      delivered[2 * i] = sub(rows[i], 1, 3) .. sub(values[i], 4)
+      if values[i] then -- else a foreign hand was there, and the next claim finds that nothing is left of it
+        delivered[#delivered + 1] = member
+        delivered[#delivered + 1] = sub(rows[i], 1, 3) .. sub(values[i], 4)
+      end
     end
     write('HSET', ENTRIES, delivered)
     restore(expired, rows, DEADLINES)
