@@ -60,6 +60,16 @@ class Shelf:
                 taken = self._take(limit)
             return taken
 
+    def waiting(self) -> list[Delivery]:
+        """What may be taken at once, left in place."""
+        with self._changed:
+            return list(self._ready)
+
+    def remove(self, delivery: Delivery) -> None:
+        """Forget one that may be taken at once; one that was taken already is no matter."""
+        with self._changed:
+            self._ready = deque(d for d in self._ready if d is not delivery)
+
     def drop(self, revoked: frozenset[TopicPartition]) -> None:
         """Forget what was read from partitions that another member reads from now on."""
         with self._changed:
@@ -94,7 +104,8 @@ class Shelf:
 class TopicFeed:
     """Reads a stage's topics in its group on a thread of its own and fills a shelf for each topic.
 
-    `before_commit` makes sure that what was settled elsewhere (in the frontier) is on disk before offsets say so.
+    `confirm` makes sure that what was moved elsewhere (to the frontier) is on disk before offsets say so. A bug ends
+    the thread; `check` tells.
     """
 
     def __init__(
@@ -104,14 +115,17 @@ class TopicFeed:
         shelves: Mapping[str, Shelf],
         producer: Producer,
         clock: Clock,
-        before_commit: Callable[[], None] = lambda: None,
+        confirm: Callable[[], None] = lambda: None,
     ) -> None:
         self._stage = stage
         self._reader = reader
         self._shelves = shelves
         self._producer = producer
         self._clock = clock
-        self._before_commit = before_commit
+        self._confirm = confirm
+        self._moved: list[Record] = []
+        self._moved_lock = threading.Lock()
+        self._bug: Exception | None = None
         self._stop = threading.Event()
         self._paused: set[str] = set()
         self._malformed: list[tuple[Record, str]] = []
@@ -126,6 +140,18 @@ class TopicFeed:
         """These are done with; their offsets are committed in order."""
         self._reader.settled(records)
 
+    def moved(self, record: Record) -> None:
+        """This one was stored elsewhere; it is settled once `confirm` has returned, since the reader commits whatever
+        is settled whenever it likes.
+        """
+        with self._moved_lock:
+            self._moved.append(record)
+
+    def check(self) -> None:
+        """Raises the bug that ended the reading, if one did."""
+        if self._bug is not None:
+            raise self._bug
+
     def close(self, timeout_s: float = 10.0) -> None:
         """Stop reading, commit what is settled, leave the group; bounded."""
         self._stop.set()
@@ -133,29 +159,42 @@ class TopicFeed:
             self._thread.join(timeout_s)
 
     def _run(self) -> None:
-        next_commit = self._clock.monotonic() + COMMIT_EVERY_S
         try:
-            while not self._stop.is_set():
-                try:
-                    self._pause_full_shelves()
-                    self._hand_over(self._reader.poll(100, POLL_MS))
-                    self._bury_malformed()
-                    if self._clock.monotonic() >= next_commit:
-                        self._commit()
-                        next_commit = self._clock.monotonic() + COMMIT_EVERY_S
-                except IssueTrackerError as error:
-                    logger.warning("reading waits: %s", error, extra=action("kafka.unavailable"))
-                    self._stop.wait(1.0)
+            self._read()
+        except Exception as error:
+            # What was polled may have got lost on the way to the shelves: only a new reader can be trusted.
+            logger.exception("a bug ended the reading of %s", self._stage.value, extra=action("handler.bug"))
+            self._bug = error
         finally:
-            try:
-                self._before_commit()
-                self._reader.close()
-            except Unavailable as error:
-                logger.warning("left without a last commit: %s", error, extra=action("kafka.unavailable"))
+            for last in (self._settle_moved, self._reader.close):
+                try:
+                    last()
+                except Unavailable as error:
+                    logger.warning("left without a last commit: %s", error, extra=action("kafka.unavailable"))
 
-    def _commit(self) -> None:
-        self._before_commit()
-        self._reader.commit()
+    def _read(self) -> None:
+        next_commit = self._clock.monotonic() + COMMIT_EVERY_S
+        while not self._stop.is_set():
+            try:
+                self._pause_full_shelves()
+                self._hand_over(self._reader.poll(100, POLL_MS))
+                self._bury_malformed()
+                if self._clock.monotonic() >= next_commit:
+                    self._settle_moved()
+                    self._reader.commit()
+                    next_commit = self._clock.monotonic() + COMMIT_EVERY_S
+            except IssueTrackerError as error:
+                logger.warning("reading waits: %s", error, extra=action("kafka.unavailable"))
+                self._stop.wait(1.0)
+
+    def _settle_moved(self) -> None:
+        with self._moved_lock:
+            moved = tuple(self._moved)
+        if moved:
+            self._confirm()
+            self._reader.settled(moved)
+            with self._moved_lock:
+                del self._moved[: len(moved)]
 
     def _pause_full_shelves(self) -> None:
         full = {topic for topic, shelf in self._shelves.items() if shelf.is_full}

@@ -9,7 +9,7 @@ import secrets
 import threading
 from collections.abc import Mapping, Sequence
 
-from issuetracker_dagster.errors import Malformed, Unavailable
+from issuetracker_dagster.errors import Malformed, TransientError, Unavailable
 from issuetracker_dagster.flow.dead_letter import dead_bytes
 from issuetracker_dagster.flow.direct import KEPT_DELAY_MS, WAIT_S, Shelf, TopicFeed
 from issuetracker_dagster.flow.sources import Delivery
@@ -32,7 +32,10 @@ NO_ROOM_DELAY_MS = 300
 
 
 class FrontierFeed:
-    """Takes the best job of each due host, on a thread of its own, and puts it on the shelf of its priority."""
+    """Takes the best job of each due host, on a thread of its own, and puts it on the shelf of its priority.
+
+    Jobs keep their leases while they wait there; from then on whoever takes them extends.
+    """
 
     def __init__(
         self,
@@ -54,6 +57,9 @@ class FrontierFeed:
         """Begin to look for due hosts."""
         self._thread.start()
 
+    def check(self) -> None:
+        """Never raises: a bug only makes it look again later."""
+
     def close(self, timeout_s: float = 10.0) -> None:
         """Stop looking; bounded."""
         self._stop.set()
@@ -61,17 +67,31 @@ class FrontierFeed:
             self._thread.join(timeout_s)
 
     def _run(self) -> None:
-        next_reap = self._clock.monotonic()
+        next_reap = next_extension = self._clock.monotonic()
         while not self._stop.is_set():
             try:
                 if self._clock.monotonic() >= next_reap:
                     self._frontier.reap()
                     next_reap = self._clock.monotonic() + REAP_EVERY_S
+                if self._clock.monotonic() >= next_extension:
+                    self._extend_waiting()
+                    next_extension = self._clock.monotonic() + self._lease_ms / 3000
                 if not self._hand_over():
                     self._stop.wait(LOOK_S)
-            except Unavailable as error:
+            except TransientError as error:
                 logger.warning("the frontier waits: %s", error, extra=action("redis.unavailable"))
                 self._stop.wait(1.0)
+            except Exception:
+                # Leases bring back what was in hand; without this thread every host's jobs would wait for ever.
+                logger.exception("a bug at the frontier", extra=action("handler.bug", stage=Stage.FETCH.value))
+                self._stop.wait(1.0)
+
+    def _extend_waiting(self) -> None:
+        for shelf in self._shelves.values():
+            for delivery in shelf.waiting():
+                lease = delivery.receipt
+                if isinstance(lease, Lease) and not self._frontier.extend(delivery.host, lease, self._lease_ms):
+                    shelf.remove(delivery)
 
     def _hand_over(self) -> int:
         room = sum(shelf.room for shelf in self._shelves.values())
@@ -141,9 +161,13 @@ class FetchSource:
     def defer(self, delivery: Delivery, host: str, due_ms: int) -> None:
         if isinstance(delivery.receipt, Record):
             self._frontier.defer(host, queue_entry(delivery.message), due_ms)
-            self._feed.settled([delivery.receipt])
+            self._feed.moved(delivery.receipt)
+        elif host == delivery.host:
+            self._frontier.give_back(host, delivery.receipt, due_ms)
         else:
-            self._frontier.give_back(delivery.host, delivery.receipt, due_ms)
+            # A redirect led to a host that isn't due; the other jobs of the first one needn't wait for that.
+            self._frontier.defer(host, queue_entry(delivery.message), due_ms)
+            self._frontier.ack(delivery.host, delivery.receipt)
 
     def keep(self, delivery: Delivery) -> None:
         if isinstance(delivery.receipt, Record):
@@ -164,7 +188,10 @@ class FetchSource:
 
     def close(self) -> None:
         """Give back what was taken from the frontier and not begun; Kafka delivers the rest again."""
-        self.release(self._shelf.take(10_000, wait_s=0))
+        try:
+            self.release(self._shelf.waiting())
+        except Unavailable as error:
+            logger.warning("leases run out by themselves: %s", error, extra=action("redis.unavailable"))
         self._shelf.clear()
 
     def _lines_up(self, delivery: Delivery) -> bool:

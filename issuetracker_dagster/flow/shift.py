@@ -46,6 +46,9 @@ class RunningCrew(Protocol):
 
     def counts(self) -> Mapping[str, int]: ...
 
+    def check(self) -> None:
+        """Raises the bug that left the crew without supply, if one did."""
+
 
 class ShiftSummary(msgspec.Struct, frozen=True):
     """What a shift did: why it ended, in which modes it worked, and how many messages ended how."""
@@ -98,7 +101,7 @@ class Shift:
 
     `wanted_mode` returns None when it can't tell: a shift that begins then reads Kafka, one that runs goes on as it is.
     `control` is asked a few times a second and returns a reason to stop, or None. `run` blocks; an exception raised
-    into its thread (an interrupt) ends the shift in order and is raised again.
+    into its thread (an interrupt) ends the shift in order and is raised again, and so does a crew without supply.
     """
 
     def __init__(
@@ -147,8 +150,8 @@ class Shift:
         try:
             while not self._stop.is_set():
                 self._work_in_one_mode(self._wanted_mode() or Mode.DIRECT, deadline)
-        except BaseException:
-            self._reason = self._reason or "interrupted"
+        except BaseException as error:
+            self._reason = self._reason or f"ended by {type(error).__name__}"
             raise
         finally:
             logger.info(
@@ -165,14 +168,15 @@ class Shift:
         self._crew = self._open_crew(mode)
         self._crew.start()
         try:
-            self._watch(mode, deadline)
+            self._watch(self._crew, mode, deadline)
         finally:
             crew, self._crew = self._crew, None
             self._counts.update(crew.finish(self._drain_timeout_ms / 1000))
 
-    def _watch(self, mode: Mode, deadline: float) -> None:
+    def _watch(self, crew: RunningCrew, mode: Mode, deadline: float) -> None:
         look_at_mode = self._clock.monotonic() + MODE_EVERY_S
         while not self._stop.wait(LOOK_S):
+            crew.check()
             now = self._clock.monotonic()
             if now >= deadline:
                 self.stop("its time is over")

@@ -30,6 +30,8 @@ class Feed(Protocol):
 
     def start(self) -> None: ...
 
+    def check(self) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -52,13 +54,20 @@ class SuppliedCrew:
         self._crew.stop()
 
     def finish(self, timeout_s: float) -> Mapping[str, int]:
-        """Slots first, so that their acknowledgements are part of the last commit of the feeds."""
+        """Slots first, so that their acknowledgements are part of the last commit of the feeds; then the feeds, so that
+        nothing is put on a shelf that was given back.
+        """
         counts = self._crew.finish(timeout_s)
-        for source in self._sources:
-            source.close()
         for feed in self._feeds:
             feed.close()
+        for source in self._sources:
+            source.close()
         return counts
+
+    def check(self) -> None:
+        """Raises the bug that ended a feed, if one did."""
+        for feed in self._feeds:
+            feed.check()
 
     def counts(self) -> Mapping[str, int]:
         """What has happened so far."""
@@ -168,10 +177,10 @@ def _crew(
 
 
 def _topic_feed(
-    wiring: Wiring, row: StageRow, shelves: Mapping[str, Shelf], before_commit: Callable[[], None] = lambda: None
+    wiring: Wiring, row: StageRow, shelves: Mapping[str, Shelf], confirm: Callable[[], None] = lambda: None
 ) -> TopicFeed:
     reader = KafkaGroupReader(wiring.kafka, list(shelves), row.facts.group)
-    return TopicFeed(row.stage, reader, shelves, wiring.producer, wiring.clock, before_commit)
+    return TopicFeed(row.stage, reader, shelves, wiring.producer, wiring.clock, confirm)
 
 
 def _always_direct() -> Mode:

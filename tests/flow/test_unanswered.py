@@ -39,7 +39,7 @@ class Failing:
         self.asked = 0
         self._error = error
 
-    def handle(self, payload: RawContentRef | CrawlJob, context: HandlerContext) -> Outcome:  # noqa: ARG002
+    def handle(self, payload: RawContentRef | CrawlJob, context: HandlerContext) -> Outcome:
         self.asked += 1
         raise self._error
 
@@ -147,7 +147,7 @@ def test_a_record_under_which_a_slot_had_a_bug_is_delivered_again_by_the_same_sh
     world = started.world
     bugs = iter([True])
 
-    def run(delivery: Delivery) -> Settlement:  # noqa: ARG001
+    def run(delivery: Delivery) -> Settlement:
         if next(bugs, False):
             raise KeyError("a bug below the handlers")
         return Done(succeeded=True, kind="ended")
@@ -194,7 +194,7 @@ def test_leases_are_extended_on_after_a_bug_while_extending(started: Started) ->
 
     queue.extend = buggy  # type: ignore[method-assign, assignment]
 
-    def run(delivery: Delivery) -> Settlement:  # noqa: ARG001
+    def run(delivery: Delivery) -> Settlement:
         release.wait(10)
         return Done(succeeded=True, kind="ended")
 
