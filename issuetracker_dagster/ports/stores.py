@@ -42,7 +42,10 @@ class RawContents(Protocol):
         """(body hash, fetched ms) of every save, oldest first; the same pair once."""
 
     def purge(self, before_ms: int, keep: Collection[int] = ()) -> int:
-        """Delete pages last fetched before then, but not `keep` nor those a dead letter names; returns how many."""
+        """Delete pages last fetched before then, but not `keep` nor those a dead letter names; returns how many.
+
+        Of the history of the others goes what is older, but for the latest entry.
+        """
 
 
 class Contents(Protocol):

@@ -66,6 +66,15 @@ def test_purge_leaves_the_young_the_kept_and_what_dead_letters_name(stores: Stor
     assert stores.raw_contents.purge(50) == 2
 
 
+def test_purge_shortens_the_history_of_a_page_that_is_fetched_again_and_again(stores: Stores) -> None:
+    (busy,) = {stores.raw_contents.save(page(body=b"%d" % ms, fetched_ms=ms)) for ms in (10, 20, 60, 70)}
+    (still,) = {stores.raw_contents.save(page("https://news.example.com/s", b"%d" % ms, ms)) for ms in (10, 20)}
+    stores.raw_contents.touch(still, 70, "", "")
+    assert stores.raw_contents.purge(50) == 0
+    assert [fetched_ms for _, fetched_ms in stores.raw_contents.history(busy)] == [60, 70]
+    assert [fetched_ms for _, fetched_ms in stores.raw_contents.history(still)] == [20]
+
+
 def test_the_id_of_a_purged_page_is_never_given_away_again(stores: Stores) -> None:
     purged = stores.raw_contents.save(page(fetched_ms=10))
     assert stores.raw_contents.purge(50) == 1

@@ -60,6 +60,9 @@ class MemoryRawContents:
             for raw_id in old:
                 del self._ids[self._rows.pop(raw_id).requested_url]
                 del self._history[raw_id]
+            for raw_id, history in self._history.items():
+                latest = max(fetched_ms for _, fetched_ms in history)
+                self._history[raw_id] = [entry for entry in history if entry[1] >= min(before_ms, latest)]
             return len(old)
 
 

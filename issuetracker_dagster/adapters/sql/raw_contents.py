@@ -3,7 +3,8 @@
 import zlib
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import CursorResult, Engine, RowMapping, delete, select, update
+from sqlalchemy import CursorResult, Engine, RowMapping, delete, func, select, update
+from sqlalchemy.orm import aliased
 
 from issuetracker_dagster.adapters.sql.engine import reading, writing
 from issuetracker_dagster.adapters.sql.tables_contents import RawContentHistoryRow, RawContentRow
@@ -88,13 +89,30 @@ class SqlRawContents:
             with writing(self._engine) as connection:
                 ids = list(connection.execute(chosen).scalars())
                 if not ids:
-                    return purged
+                    break
                 after = ids[-1]
                 # Asked again for the age: a page fetched anew since it was chosen stays.
                 old = [raw_id for raw_id in ids if raw_id not in kept]
                 stale = delete(RawContentRow).where(RawContentRow.raw_id.in_(old), RawContentRow.fetched_ms < before_ms)
                 result: CursorResult[tuple[()]] = connection.execute(stale)
                 purged += result.rowcount
+        self._shorten_histories(before_ms)
+        return purged
+
+    def _shorten_histories(self, before_ms: int) -> None:
+        """A seed's page is fetched for ever and so never purged; its history would only grow."""
+        old, newer = RawContentHistoryRow, aliased(RawContentHistoryRow)
+        latest = select(func.max(newer.fetched_ms)).where(newer.raw_id == old.raw_id).scalar_subquery()
+        outlived = old.fetched_ms < latest
+        after = 0
+        while True:
+            chosen = select(old.raw_id).where(old.raw_id > after, old.fetched_ms < before_ms, outlived)
+            with writing(self._engine) as connection:
+                ids = list(connection.execute(chosen.distinct().order_by(old.raw_id).limit(_PURGE_BATCH)).scalars())
+                if not ids:
+                    return
+                after = ids[-1]
+                connection.execute(delete(old).where(old.raw_id.in_(ids), old.fetched_ms < before_ms, outlived))
 
 
 def _raw_content(row: RowMapping, body: bytes) -> RawContent:
