@@ -79,14 +79,15 @@ def spawn(
 
 def is_alive(identity: Identity) -> bool:
     """Whether exactly this process still runs; a zombie or a stranger with its pid doesn't count."""
-    child = _started_here.get(identity)
-    if child is not None and child.poll() is not None:
-        return False
     try:
         found = psutil.Process(identity.pid)
-        return abs(found.create_time() - identity.created_s) < 1.0 and found.status() != psutil.STATUS_ZOMBIE
+        alive = abs(found.create_time() - identity.created_s) < 1.0 and found.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
-        return False
+        alive = False
+    child = _started_here.get(identity)
+    if not alive and child is not None:
+        child.poll()  # waited for only once it has ended, so that it can't end unnoticed in between and stay a zombie
+    return alive
 
 
 def wait_ready(identity: Identity, ready: Callable[[], bool], *, name: str, log: Path, timeout_s: float) -> None:

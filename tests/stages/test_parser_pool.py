@@ -1,5 +1,6 @@
 """The extraction processes: what a hostile page may cost, and what survives it."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -34,8 +35,12 @@ def request(html: str | bytes, target_type: TargetType = TargetType.ARTICLE) -> 
 
 
 def workers() -> list[psutil.Process]:
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # ended meanwhile, or a zombie
+            if "spawn_main" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
 
 
 @pytest.fixture(scope="module")
