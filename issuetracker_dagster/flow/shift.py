@@ -65,15 +65,22 @@ def mode_of_queue(
     """The mode that a queued stage should be in; None when the queue can't be reached.
 
     A flag that was switched off lets the intake's last tick end and the queue run empty first. Entries that are pushed
-    after that all the same bring the stage back to the queue, so nothing is stranded.
+    after that all the same bring the stage back to the queue, so nothing is stranded. The lock that is needed for that
+    look may be held by another shift's look: what was found last stands then.
     """
+    found = Mode.QUEUE
 
     def mode() -> Mode | None:
+        nonlocal found
         try:
             if flag_is_on():
                 queue.open()
-                return Mode.QUEUE
-            return Mode.DIRECT if _is_drained(stage, queue, locks) else Mode.QUEUE
+                found = Mode.QUEUE
+            else:
+                is_drained = _is_drained(stage, queue, locks)
+                if is_drained is not None:
+                    found = Mode.DIRECT if is_drained else Mode.QUEUE
+            return found
         except Unavailable as error:
             logger.warning("the mode stays: %s", error, extra=action("redis.unavailable"))
             return None
@@ -81,14 +88,14 @@ def mode_of_queue(
     return mode
 
 
-def _is_drained(stage: Stage, queue: StageQueue, locks: Locks) -> bool:
-    """Whether nothing is in the queue and no intake is about to put something there.
+def _is_drained(stage: Stage, queue: StageQueue, locks: Locks) -> bool | None:
+    """Whether nothing is in the queue and no intake is about to put something there; None while the lock is held.
 
     Joining the group under an intake's feet would have its commit refused, and all that it just stored handled twice.
     """
     hold = locks.acquire(intake_lock(stage), DRAINED_LOOK_MS)
     if hold is None:
-        return False
+        return None
     try:
         depth = queue.depth()
         return not depth.ready + depth.leased + depth.delayed
