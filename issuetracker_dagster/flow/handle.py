@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from issuetracker_dagster.errors import IssueTrackerError, UrlBusy
+from issuetracker_dagster.errors import IssueTrackerError, Unavailable, UrlBusy
 from issuetracker_dagster.flow.settle import Settlement, Settler, is_bug
 from issuetracker_dagster.flow.sources import Delivery
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
@@ -48,7 +48,9 @@ class StageWork(msgspec.Struct, Generic[P], frozen=True, kw_only=True):
                 exc_info=result if isinstance(result, BaseException) else None,
                 extra=action("handler.bug", stage=self.stage.value, root_id=delivery.message.headers.root_id),
             )
-        return self.settler.settle(delivery.message, payload, result)
+        settlement = self.settler.settle(delivery.message, payload, result)
+        # Named in the shift's figures, since to its message a bug looks like any failure that may pass.
+        return msgspec.structs.replace(settlement, kind=f"bug_{settlement.kind}") if is_bug(result) else settlement
 
     def _handle(self, payload: P, delivery: Delivery) -> Outcome:
         root_id = delivery.message.headers.root_id
@@ -57,8 +59,15 @@ class StageWork(msgspec.Struct, Generic[P], frozen=True, kw_only=True):
         try:
             outcome = self.handler.handle(payload, HandlerContext(delivery.message.headers))
         finally:
-            if self.locks:
-                self.locks.release(self.stage.value, payload.url, root_id)
+            self._unlock(payload.url, root_id)
         if not isinstance(outcome, Outcome):
             raise TypeError(f"the handler returned {type(outcome).__name__}, not an Outcome")
         return outcome
+
+    def _unlock(self, url: str, root_id: str) -> None:
+        try:
+            if self.locks:
+                self.locks.release(self.stage.value, url, root_id)
+        except Unavailable as error:
+            # It ends by itself; what the handler found is worth more than a tidy lock.
+            logger.warning("a URL stays locked for a while: %s", error, extra=action("redis.unavailable"))

@@ -134,6 +134,7 @@ def test_a_bug_in_a_handler_costs_its_message_a_try_and_nothing_else(
     (entry,) = works.world.retry_set.due(10**15)
     assert entry.message.headers.root_id == "bad"
     assert len(works.world.records(Topic.NORMALIZED)) == 1
+    assert crew.counts()["bug_retried"] == 1
     assert "nobody expected this" in caplog.text
     assert "Traceback" in caplog.text
 
@@ -273,3 +274,15 @@ def test_a_failing_message_does_not_stop_its_neighbours(works: Works) -> None:
     eventually(lambda: is_empty(works.queue))
     assert works.world.retry_set.size() == 2
     assert len(works.world.records(Topic.NORMALIZED)) == 2
+
+
+def test_a_page_is_not_handled_again_because_its_lock_could_not_be_given_back(works: Works) -> None:
+    def out(*args: object) -> None:
+        raise Unavailable("Redis is out")
+
+    works.processing.release = out  # type: ignore[method-assign, assignment]
+    works.push("a")
+    handler = Handling(forward)
+    works.crew(handler).start()
+    eventually(lambda: is_empty(works.queue))
+    assert len(works.world.records(Topic.NORMALIZED)) == 1
