@@ -90,12 +90,16 @@ class Publisher:
         """
         known = blacklisted = malformed = 0
         fresh: list[tuple[Request, Message]] = []
+        begun: set[tuple[str, str]] = set()
         for request in requests:
             try:
                 request = _normalised(request)
-                if request.dedupe and not self._begin(request):
+                # A marker may be taken again by its parent, so it doesn't tell a URL that is twice in this batch.
+                named = request.parent, request.job.url
+                if request.dedupe and (named in begun or not self._begin(request)):
                     known += 1
                     continue
+                begun.add(named)
                 judged = self._judge(request)
             except BadUrl as error:
                 malformed += 1

@@ -117,3 +117,10 @@ def test_tracking_parameters_do_not_make_a_new_page_but_other_parameters_do() ->
     urls = [f"{URL}?id=1&utm_source=x", f"{URL}?id=1", f"{URL}?id=2"]
     reports = [publisher.publish([request(url, parent=f"p{n}")]) for n, url in enumerate(urls)]
     assert [len(report.published) for report in reports] == [1, 0, 1]
+
+
+def test_a_link_that_a_page_has_twice_is_published_once() -> None:
+    world = World()
+    report = world.publisher().publish([request(URL), request(f"{URL}?utm_source=x")])
+    assert (len(report.published), report.known) == (1, 1)
+    assert len(world.records(Topic.CRAWL_NORMAL)) == 1
