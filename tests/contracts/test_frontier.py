@@ -16,6 +16,7 @@ from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import Claim, Lease, PushResult, QueueDepth, QueueEntry, QueueLimits
 from issuetracker_dagster.ports.hosts import Frontier
 from tests.contracts.redis_worlds import CLUSTER, WORLDS, World, full, open_world
+from tests.waiting import eventually
 
 HOST, OTHER = "news.example.com:8080", "[2001:db8::1]:8443"
 LEASE_MS = 60_000
@@ -301,6 +302,24 @@ def test_a_host_found_empty_is_forgotten_and_leaves_no_number_behind(world: Worl
     assert taken(frontier, "c2") == {}
     for key in ("frontier:due", "{frontier:due}:seen", "{frontier:due}:sizes"):
         assert command(world.client, "EXISTS", key) == 0
+
+
+@pytest.mark.parametrize("world", SERVERS, indirect=True)
+def test_a_forgotten_host_leaves_no_key_behind(world: World, frontier: Frontier) -> None:
+    client = world.client
+    assert client is not None
+    frontier.defer(HOST, job("a"), 0)
+    frontier.settle_writes()
+    frontier.ack(HOST, taken(frontier, "c1", lease_ms=0)[HOST])
+    eventually(lambda: not taken(frontier, "c2") and not command(client, "ZCARD", "frontier:due"))
+    left = [
+        part
+        for part in ("clock", "fence", "entries", "leased", "wake", "times")
+        if command(client, "EXISTS", f"{{frontier:{HOST}}}:{part}")
+    ]
+    assert left == []
+    frontier.defer(HOST, job("b"), 0)
+    assert names(taken(frontier, "c3")) == {HOST: "b"}
 
 
 @pytest.mark.parametrize("world", SERVERS, indirect=True)

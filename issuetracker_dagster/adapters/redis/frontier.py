@@ -154,7 +154,8 @@ class RedisFrontier:
     def _look_again(self, host: str, number: bytes, lease_ms: int) -> None:
         depth = self._queue(host).depth()
         if depth.total == 0:
-            script("frontier_drop").run(self._client, _KEYS[:5], [host, number])
+            if script("frontier_drop").run(self._client, _KEYS[:5], [host, number]):
+                self._queue(host).sweep()  # hosts are without number
             return
         pause_ms = NEXT_JOB_MS if depth.ready else lease_ms
         self._note(host, "in", pause_ms, waiting=depth.ready, letters=depth.outbox, number=number)

@@ -173,6 +173,11 @@ class PriorityZSetQueue:
             minutes = command(self._client, "HKEYS", self._keys.times)
         return min(map(int, minutes)) * 60_000 if minutes else None
 
+    def sweep(self) -> None:
+        """Remove what a queue that was never opened keeps when it is empty; one that is being filled takes no harm."""
+        with redis_errors("queue_sweep"):
+            command(self._client, "UNLINK", self._keys.clock, self._keys.fence)
+
     def settle_writes(self) -> None:
         wait_durable(self._client, self._keys.fence)
 

@@ -33,6 +33,7 @@ class QueueKeys(NamedTuple):
     outbox: str
     times: str
     fence: str
+    clock: str
     all: tuple[str, ...]
 
 
@@ -48,7 +49,15 @@ def queue_keys(key: str) -> QueueKeys:
         "claims:even", "claims:odd",
     )  # fmt: skip
     companions = tuple(tag + name for name in names)
-    return QueueKeys(key, tag + "wake", tag + "outbox", tag + "times", tag + "fence", (key, *companions))
+    return QueueKeys(
+        ready=key,
+        wake=tag + "wake",
+        outbox=tag + "outbox",
+        times=tag + "times",
+        fence=tag + "fence",
+        clock=tag + "clock",
+        all=(key, *companions),
+    )
 
 
 @lru_cache(maxsize=4096)
