@@ -92,9 +92,11 @@ class ZSetIntake:
             return IntakeReport(skipped=LEAVING)
         epoch = self._queue.open()
         committed = self._reader.committed()
-        if {partition: position.offset for partition, position in committed.items()} != self._committed:
+        offsets = {partition: position.offset for partition, position in committed.items()}
+        if offsets != self._committed:
             # Somebody else read on meanwhile, another intake or workers in direct mode: continue from there.
             self._reader.reset()
+            self._committed = offsets
         try:
             rewound_to_ms = self._rewind_if_lost(epoch, committed)
             self._refresh_note(epoch, committed)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from issuetracker_dagster.adapters.memory.readers import MemoryGroupReader
+from issuetracker_dagster.adapters.memory.readers import MemoryGroupReader, MemoryIntakeReader
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.model.message import Outgoing, decode_envelope
 from issuetracker_dagster.model.priority import Priority
@@ -238,3 +238,25 @@ def test_the_note_beside_an_offset_names_epoch_and_oldest_time() -> None:
     decoded = msgspec.json.decode(note)
     assert decoded["epoch"] == queue.open()
     assert abs(decoded["oldest_ms"] - world.clock.now_ms()) < 60_000
+
+
+def test_an_intake_that_is_alone_keeps_its_place_between_ticks() -> None:
+    world = World()
+    queue = world.queue()
+    world.send(Topic.FETCHED, message("a"))
+    world.intake(queue).tick(2_000)
+    reader = CountingReader(world.broker, Topic.FETCHED.value, GROUP)
+    intake = world.intake(queue, reader=reader)
+    for _ in range(3):
+        intake.tick(2_000)
+    assert reader.resets == 1  # the first tick finds what the intake before it committed
+
+
+class CountingReader(MemoryIntakeReader):
+    """Counts how often it lost its place."""
+
+    resets = 0
+
+    def reset(self) -> None:
+        self.resets += 1
+        super().reset()

@@ -68,11 +68,17 @@ class World:
     def queue(self, stage: Stage = Stage.PARSER, **limits: int | bool) -> MemoryStageQueue:
         return MemoryStageQueue(f"{stage.value}:zset:queue", QueueLimits(**limits), self.clock)  # type: ignore[arg-type]
 
-    def intake(self, queue: MemoryStageQueue, stage: Stage = Stage.PARSER, batch: int = 500) -> ZSetIntake:
+    def intake(
+        self,
+        queue: MemoryStageQueue,
+        stage: Stage = Stage.PARSER,
+        batch: int = 500,
+        reader: MemoryIntakeReader | None = None,
+    ) -> ZSetIntake:
         facts = FACTS[stage]
         return ZSetIntake(
             stage,
-            reader=MemoryIntakeReader(self.broker, facts.inputs[0].value, facts.group),
+            reader=reader or MemoryIntakeReader(self.broker, facts.inputs[0].value, facts.group),
             queue=queue,
             retries=self.retry_set,
             producer=self.producer,
