@@ -56,10 +56,6 @@ class NeedsRefetch(IssueTrackerError):
     """The stored page can't yield a content; it must be fetched again (at most `RECRAWL_MAX` times)."""
 
 
-class StaleLease(IssueTrackerError):
-    """The lease that was presented isn't the caller's any more; another worker may hold the message."""
-
-
 class QueueFull(TransientError):
     """The stage queue refused a push (`*_ZSET_OVERFLOW=backpressure`); Kafka holds the rest."""
 

@@ -24,10 +24,6 @@ class Delivery(msgspec.Struct, frozen=True):
     receipt: Lease | Record
     host: str = ""
 
-    @property
-    def priority(self) -> int:
-        return int(self.message.headers.priority)
-
 
 class WorkSource(Protocol):
     """One pool's supply of messages. Called from all slots of the pool at once. Raises `Unavailable`."""

@@ -49,20 +49,16 @@ class SuppliedCrew:
             feed.start()
         self._crew.start()
 
-    def stop(self) -> None:
-        """Claim no more."""
-        self._crew.stop()
-
     def finish(self, timeout_s: float) -> Mapping[str, int]:
         """Slots first, so that their acknowledgements are part of the last commit of the feeds; then the feeds, so that
         nothing is put on a shelf that was given back.
         """
-        counts = self._crew.finish(timeout_s)
+        self._crew.finish(timeout_s)
         for feed in self._feeds:
             feed.close()
         for source in self._sources:
             source.close()
-        return counts
+        return self.counts()
 
     def check(self) -> None:
         """Raises the bug that ended a feed, if one did."""
@@ -70,8 +66,9 @@ class SuppliedCrew:
             feed.check()
 
     def counts(self) -> Mapping[str, int]:
-        """What has happened so far."""
-        return self._crew.counts()
+        """What has happened so far; `acks_refused` are those that came too late, when others held the message."""
+        refused = sum(source.refused_acks for source in self._sources if isinstance(source, QueueSource))
+        return {**self._crew.counts(), "acks_refused": refused} if refused else self._crew.counts()
 
 
 @contextmanager

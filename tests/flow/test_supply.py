@@ -13,14 +13,14 @@ from issuetracker_dagster.flow.direct import Shelf, TopicFeed
 from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
 from issuetracker_dagster.flow.settle import Deferred, Done, Settlement
 from issuetracker_dagster.flow.shift import Mode, Shift
-from issuetracker_dagster.flow.sources import Delivery
+from issuetracker_dagster.flow.sources import Delivery, QueueSource
 from issuetracker_dagster.flow.work import Crew, Pool
 from issuetracker_dagster.model.message import Outgoing, Record
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import Lease, QueueEntry, QueueLimits, queue_entry
 from issuetracker_dagster.model.stage import CRAWL_TOPICS, FACTS, Stage, Topic
 from issuetracker_dagster.wiring.crews import SuppliedCrew
-from tests.flow.world import World, crawl_message
+from tests.flow.world import World, crawl_message, message
 from tests.waiting import eventually
 
 CRAWL = CRAWL_TOPICS[Priority.NORMAL]
@@ -109,9 +109,6 @@ class Unsupplied:
         self.finished = 0
 
     def start(self) -> None:
-        pass
-
-    def stop(self) -> None:
         pass
 
     def check(self) -> None:
@@ -247,8 +244,7 @@ def test_what_is_on_the_shelf_goes_back_when_a_crew_is_finished(fetching: Fetchi
     assert inside.wait(5)
     fetching.wait_in_frontier("waits", host="b.example.com")
     eventually(lambda: fetching.frontier.size() == 0)
-    release.set()
-    crew.stop()
+    threading.Timer(0.3, release.set).start()  # once the crew has been told to claim no more
     crew.finish(5)
     assert fetching.frontier.size() == 1
 
@@ -268,3 +264,20 @@ def test_a_redirect_to_a_host_that_is_not_due_does_not_hold_up_the_first_host(fe
     assert fetching.frontier.waiting("busy.example.com")
     assert not fetching.frontier.waiting(HOST)
     assert seen == ["redirected", "next"]
+
+
+def test_acks_that_came_too_late_show_in_the_figures() -> None:
+    world = World(SystemClock())
+    queue = world.queue()
+    queue.push([queue_entry(message("a"))])
+
+    def run(delivery: Delivery) -> Settlement:
+        assert isinstance(delivery.receipt, Lease)
+        queue.ack([delivery.receipt])  # as if another worker had finished it meanwhile
+        return Done(succeeded=True, kind="ended")
+
+    source = QueueSource(Stage.PARSER, queue, world.producer, world.clock, pop_timeout_ms=20)
+    crew = SuppliedCrew(Crew(run, [Pool(source, 1)], world.clock), [source], [])
+    crew.start()
+    eventually(lambda: crew.counts().get("acks_refused") == 1)
+    assert crew.finish(2)["acks_refused"] == 1
