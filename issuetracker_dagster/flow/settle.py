@@ -62,7 +62,7 @@ class Deferred(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """Nothing could be written anywhere: don't acknowledge, the lease (or the uncommitted offset) brings it back."""
+    """Nothing could be written anywhere: don't acknowledge, the source delivers it again."""
 
     kind: str = "kept"
 
