@@ -1,11 +1,22 @@
 """The form of a dead letter: key, value and headers byte for byte, and beside them why, where from and when."""
 
+import logging
+from collections.abc import Sequence
+
+from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.headers import RawHeaders
 from issuetracker_dagster.model.message import Message, Origin, Outgoing, Record
 from issuetracker_dagster.model.stage import Stage, Topic
+from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.ports.topics import Producer
+
+logger = logging.getLogger(__name__)
 
 _ERROR_LIMIT = 2_000
 _PREFIX = "dlq_"
+_KEPT_BYTES = 4 * _ERROR_LIMIT
+_KEPT_HEADERS = 100
+"""What stays of key and headers on a letter which lost its value, the dead-letter headers in any case."""
 
 
 def dead_letter(item: Message | Record, stage: Stage, reason: str, error: str, at_ms: int) -> Outgoing:
@@ -20,6 +31,33 @@ def dead_letter(item: Message | Record, stage: Stage, reason: str, error: str, a
 def dead_bytes(member: str, data: bytes, stage: Stage, reason: str, error: str, at_ms: int) -> Outgoing:
     """A record for the DLQ of something that doesn't decode as a message: its bytes, keyed by the queue member."""
     return Outgoing(Topic.DLQ, member.encode(), data, _marked((), None, stage, reason, error, at_ms))
+
+
+def bury(producer: Producer, letters: Sequence[Outgoing]) -> None:
+    """Publish letters to the DLQ; raises `PublishFailed`, and then some of them may be there.
+
+    One that is too large even for the DLQ goes there without its value, since it would hold up everything behind it:
+    a producer that compresses gets such messages into any topic. Its headers say where in Kafka the value still is.
+    """
+    try:
+        producer.publish(letters)
+    except PermanentError as error:
+        # All once more, one by one: a letter that comes twice is one by its identity.
+        if len(letters) > 1:
+            for letter in letters:
+                bury(producer, [letter])
+            return
+        (letter,) = letters
+        logger.error("the DLQ gets a letter without its value: %s", error, extra=action("message.dead_lettered"))
+        producer.publish([_without_value(letter)])
+
+
+def _without_value(letter: Outgoing) -> Outgoing:
+    key = letter.key if letter.key is not None and len(letter.key) <= _KEPT_BYTES else None
+    short = [(name, value) for name, value in letter.headers if len(name) <= _KEPT_BYTES and len(value) <= _KEPT_BYTES]
+    # The dead-letter headers are the last ones.
+    notes = [*short[-_KEPT_HEADERS:], (_PREFIX + "value_bytes", b"%d" % len(letter.value))]
+    return Outgoing(letter.topic, key, b"", notes)
 
 
 def _marked(

@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 
 from issuetracker_dagster.errors import IssueTrackerError, Malformed, Unavailable
-from issuetracker_dagster.flow.dead_letter import dead_letter
+from issuetracker_dagster.flow.dead_letter import bury, dead_letter
 from issuetracker_dagster.flow.sources import Delivery
 from issuetracker_dagster.model.message import Message, Record, message_of
 from issuetracker_dagster.model.stage import Stage
@@ -218,7 +218,7 @@ class TopicFeed:
         """Kept in a list until the DLQ has them, since a record that was polled isn't polled again."""
         while self._malformed:
             record, reason = self._malformed[0]
-            self._producer.publish([dead_letter(record, self._stage, "malformed", reason, self._clock.now_ms())])
+            bury(self._producer, [dead_letter(record, self._stage, "malformed", reason, self._clock.now_ms())])
             self._reader.settled([record])
             self._malformed.pop(0)
 

@@ -3,7 +3,7 @@
 import logging
 
 from issuetracker_dagster.errors import Malformed
-from issuetracker_dagster.flow.dead_letter import dead_bytes, dead_letter
+from issuetracker_dagster.flow.dead_letter import bury, dead_bytes, dead_letter
 from issuetracker_dagster.model.message import Outgoing, decode_envelope
 from issuetracker_dagster.model.queue import OutboxEntry
 from issuetracker_dagster.model.stage import Stage
@@ -44,7 +44,7 @@ def empty_outbox(
         entries = queue.outbox(batch)
         if not entries:
             break
-        producer.publish([_letter(entry, stage, clock.now_ms()) for entry in entries])
+        bury(producer, [_letter(entry, stage, clock.now_ms()) for entry in entries])
         queue.outbox_remove(entries)
         total += len(entries)
     if total:
@@ -63,7 +63,7 @@ def empty_frontier_outbox(
         entries = frontier.outbox(batch)
         if not entries:
             break
-        producer.publish([_letter(entry, Stage.FETCH, clock.now_ms()) for _, entry in entries])
+        bury(producer, [_letter(entry, Stage.FETCH, clock.now_ms()) for _, entry in entries])
         frontier.outbox_remove(entries)
         total += len(entries)
     return total

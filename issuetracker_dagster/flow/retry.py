@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from issuetracker_dagster.errors import PermanentError
-from issuetracker_dagster.flow.dead_letter import dead_letter
+from issuetracker_dagster.flow.dead_letter import bury, dead_letter
 from issuetracker_dagster.model.message import Message, Outgoing
 from issuetracker_dagster.model.retry import RetryEntry
 from issuetracker_dagster.model.stage import Stage, Topic
@@ -60,4 +60,4 @@ class RetryScheduler:
                 return
             (entry,) = entries
             now_ms = self._clock.now_ms()
-            self._producer.publish([dead_letter(entry.message, entry.stage, error.code, str(error), now_ms)])
+            bury(self._producer, [dead_letter(entry.message, entry.stage, error.code, str(error), now_ms)])
