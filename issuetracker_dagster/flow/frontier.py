@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from issuetracker_dagster.errors import Malformed, TransientError, Unavailable
-from issuetracker_dagster.flow.dead_letter import dead_bytes
+from issuetracker_dagster.flow.dead_letter import bury, dead_bytes
 from issuetracker_dagster.flow.direct import KEPT_DELAY_MS, WAIT_S, Shelf, TopicFeed
 from issuetracker_dagster.flow.sources import Delivery
 from issuetracker_dagster.model.message import Message, Record, decode_envelope
@@ -115,7 +115,7 @@ class FrontierFeed:
             letter = dead_bytes(
                 lease.member, lease.envelope, Stage.FETCH, "malformed", str(error), self._clock.now_ms()
             )
-            self._producer.publish([letter])
+            bury(self._producer, [letter])
             self._frontier.ack(host, lease)
             return None
 

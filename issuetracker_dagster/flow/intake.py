@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from issuetracker_dagster.errors import CommitRefused, Malformed, Unavailable
-from issuetracker_dagster.flow.dead_letter import dead_letter
+from issuetracker_dagster.flow.dead_letter import bury, dead_letter
 from issuetracker_dagster.model.intake_note import Note, read_note
 from issuetracker_dagster.model.message import Record, message_of
 from issuetracker_dagster.model.queue import QueueEntry, queue_entry
@@ -121,9 +121,8 @@ class ZSetIntake:
         entries, dead = self._sort(records)
         if dead:
             now_ms = self._clock.now_ms()
-            self._producer.publish(
-                [dead_letter(record, self._stage, "malformed", reason, now_ms) for record, reason in dead]
-            )
+            letters = [dead_letter(record, self._stage, "malformed", reason, now_ms) for record, reason in dead]
+            bury(self._producer, letters)
         result = self._queue.push([entry for _, entry in entries])
         self._queue.settle_writes()
         refused = set(result.refused)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from issuetracker_dagster.errors import IssueTrackerError, PermanentError, PublishFailed, Unavailable
-from issuetracker_dagster.flow.dead_letter import dead_letter
+from issuetracker_dagster.flow.dead_letter import bury, dead_letter
 from issuetracker_dagster.flow.publish import Publisher, Request
 from issuetracker_dagster.flow.retry import RetryScheduler
 from issuetracker_dagster.model.decision import (
@@ -182,7 +182,7 @@ class Settler:
         return Done(succeeded=False, kind=kind)
 
     def _bury(self, message: Message, reason: str, error: str) -> None:
-        self._producer.publish([dead_letter(message, self._facts.stage, reason, error, self._clock.now_ms())])
+        bury(self._producer, [dead_letter(message, self._facts.stage, reason, error, self._clock.now_ms())])
         logger.warning(
             "%s is dead: %s: %s",
             message.identity,

@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 
 from issuetracker_dagster.errors import Malformed
-from issuetracker_dagster.flow.dead_letter import dead_bytes
+from issuetracker_dagster.flow.dead_letter import bury, dead_bytes
 from issuetracker_dagster.model.message import Message, Record, decode_envelope
 from issuetracker_dagster.model.queue import Lease
 from issuetracker_dagster.model.stage import Stage
@@ -120,7 +120,7 @@ class QueueSource:
         except Malformed as error:
             now_ms = self._clock.now_ms()
             letter = dead_bytes(lease.member, lease.envelope, self._stage, "malformed", str(error), now_ms)
-            self._producer.publish([letter])
+            bury(self._producer, [letter])
             self._queue.ack([lease])
             return None
 
