@@ -8,6 +8,7 @@ from issuetracker_dagster.wiring.parts import Wiring
 
 RELAY = "retry_relay"
 RELAY_SILENT_AFTER_MS = 120_000
+LOCK_MARGIN_MS = 30_000
 
 
 class RelayReport(msgspec.Struct, frozen=True):
@@ -19,7 +20,20 @@ class RelayReport(msgspec.Struct, frozen=True):
 
 
 def relay(wiring: Wiring, budget_ms: int) -> RelayReport:
-    """Do all of it once, and leave a sign of life. Raises `PublishFailed`, `Unavailable`."""
+    """Do all of it once, and leave a sign of life; nothing while another process does it, since both would publish.
+
+    Raises `PublishFailed`, `Unavailable`.
+    """
+    hold = wiring.locks.acquire(RELAY, budget_ms + LOCK_MARGIN_MS)
+    if hold is None:
+        return RelayReport(0, 0, 0)
+    try:
+        return _relay(wiring, budget_ms)
+    finally:
+        wiring.locks.release(hold)
+
+
+def _relay(wiring: Wiring, budget_ms: int) -> RelayReport:
     relayed = wiring.retries.relay(budget_ms)
     reaped = buried = 0
     for stage in QUEUED_STAGES:
