@@ -88,9 +88,16 @@ class Publisher:
         Order of effects for each URL: pending marker, publish, full marker; after a failure the pending markers go, so
         that the URL isn't locked out.
         """
+        begun: dict[tuple[str, str], Request] = {}
+        try:
+            return self._publish(requests, begun)
+        except BaseException:
+            self._abandon(begun.values())
+            raise
+
+    def _publish(self, requests: Iterable[Request], begun: dict[tuple[str, str], Request]) -> Report:
         known = blacklisted = malformed = 0
         fresh: list[tuple[Request, Message]] = []
-        begun: set[tuple[str, str]] = set()
         for request in requests:
             try:
                 request = _normalised(request)
@@ -99,7 +106,7 @@ class Publisher:
                 if request.dedupe and (named in begun or not self._begin(request)):
                     known += 1
                     continue
-                begun.add(named)
+                begun[named] = request
                 judged = self._judge(request)
             except BadUrl as error:
                 malformed += 1
@@ -139,11 +146,7 @@ class Publisher:
     def _send(self, fresh: Sequence[tuple[Request, Message]]) -> None:
         if not fresh:
             return
-        try:
-            self._producer.publish([Outgoing.of(CRAWL_TOPICS[m.headers.priority], m) for _, m in fresh])
-        except BaseException:
-            self._abandon([request for request, _ in fresh])
-            raise
+        self._producer.publish([Outgoing.of(CRAWL_TOPICS[m.headers.priority], m) for _, m in fresh])
         for request, message in fresh:
             self._confirm(request)
             logger.debug("published", extra=action("message.published", root_id=message.headers.root_id))
@@ -164,7 +167,7 @@ class Publisher:
         except Unavailable as error:
             logger.warning("the dedupe marker stays short: %s", error, extra=action("publish.fallback"))
 
-    def _abandon(self, requests: Sequence[Request]) -> None:
+    def _abandon(self, requests: Iterable[Request]) -> None:
         for request in requests:
             if not request.dedupe:
                 continue

@@ -2,7 +2,7 @@
 
 import pytest
 
-from issuetracker_dagster.errors import PublishFailed
+from issuetracker_dagster.errors import PublishFailed, Unavailable
 from issuetracker_dagster.flow.publish import Request
 from issuetracker_dagster.flow.resolve import priority_table
 from issuetracker_dagster.flow.rules import HostTable
@@ -124,3 +124,21 @@ def test_a_link_that_a_page_has_twice_is_published_once() -> None:
     report = world.publisher().publish([request(URL), request(f"{URL}?utm_source=x")])
     assert (len(report.published), report.known) == (1, 1)
     assert len(world.records(Topic.CRAWL_NORMAL)) == 1
+
+
+def test_rules_that_cannot_be_read_leave_no_marker_behind() -> None:
+    world = World()
+    publisher = world.publisher()
+    allowed = world.blacklist
+    world.blacklist = Unreadable(())
+    with pytest.raises(Unavailable):
+        publisher.publish([request(parent="page")])
+    world.blacklist = allowed
+    assert len(publisher.publish([request(parent="another page")]).published) == 1
+
+
+class Unreadable(HostTable[BlacklistMode]):
+    """A table behind a database that is out."""
+
+    def find(self, url: str) -> BlacklistMode | None:
+        raise Unavailable(f"the database is out, {url} can't be judged")
