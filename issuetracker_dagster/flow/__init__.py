@@ -3,7 +3,9 @@
 - `publish`      dedupe, blacklist, priority, topic; `rules` matches hosts and paths, `resolve` is the chain
 - `schedule`     due seeds become crawl jobs
 - `intake`       Kafka to a stage queue
-- `sources`      where a shift takes its work from: a stage queue, Kafka itself, or the fetch topics and the frontier
+- `sources`      where a shift takes its work from: a stage queue, or
+- `direct`       Kafka itself, or
+- `frontier`     the fetch topics and what waited for its host
 - `handle`       one message through its stage
 - `work`         a crew of slots that claims, handles and settles; `shift` runs crews until its time is over
 - `settle`       executes the decision about a handled message

@@ -4,6 +4,8 @@
 - `parts`      `Wiring`: the parts of one process
 - `handlers`   the handler of each stage
 - `crews`      the crew of a stage in a mode, with everything that it opens and closes
+- `lifesigns`  the heartbeats of a shift
+- `snapshots`  rules as publishers see them, read anew now and then
 - `upkeep`     the relay tick: due retries, leases of the dead, outboxes
 - `logs`       what a log line looks like
 """
