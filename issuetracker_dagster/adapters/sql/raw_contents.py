@@ -68,7 +68,7 @@ class SqlRawContents:
         query = (
             select(RawContentHistoryRow.body_sha256, RawContentHistoryRow.fetched_ms)
             .where(RawContentHistoryRow.raw_id == raw_id)
-            .order_by(RawContentHistoryRow.fetched_ms)
+            .order_by(RawContentHistoryRow.fetched_ms, RawContentHistoryRow.body_sha256)
         )
         with reading(self._engine) as connection:
             return [(sha256, fetched_ms) for sha256, fetched_ms in connection.execute(query)]
