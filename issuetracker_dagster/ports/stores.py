@@ -22,6 +22,10 @@ from issuetracker_dagster.model.records import (
 from issuetracker_dagster.model.rules import PriorityRule
 from issuetracker_dagster.model.stage import Stage
 
+NEAR_CANDIDATES = 500
+"""How many possible copies are compared: thousands of pages with one and the same notice would otherwise be read again
+for each that comes."""
+
 
 class RawContents(Protocol):
     """Fetched pages, one row a requested URL, with the history of their hashes."""
@@ -71,8 +75,13 @@ class Contents(Protocol):
     def first_with_hash(self, text_hash: str, before_id: int) -> int | None:
         """The first content before this one with the same normalised text; remembers `text_hash` for `before_id`."""
 
-    def near_candidates(self, content_id: int, bands: Sequence[str]) -> Sequence[tuple[int, bytes]]:
-        """(id, MinHash signature) of other contents that share an LSH band key, in order of id."""
+    def near_candidates(
+        self, content_id: int, bands: Sequence[str], limit: int = NEAR_CANDIDATES
+    ) -> Sequence[tuple[int, bytes]]:
+        """(id, MinHash signature) of other contents that share an LSH band key, in order of id.
+
+        At most `limit` of those before the content and as many of those after it, the lowest ids of each.
+        """
 
     def save_signature(self, content_id: int, bands: Sequence[str], signature: bytes) -> None: ...
 

@@ -174,6 +174,14 @@ def test_near_candidates_share_a_band_and_are_others(stores: Stores) -> None:
     assert list(stores.contents.near_candidates(third, [])) == []
 
 
+def test_near_candidates_are_bounded_however_many_pages_say_the_same(stores: Stores) -> None:
+    ids = [stores.contents.save(article(number)) for number in range(1, 8)]
+    for content_id in ids:
+        stores.contents.save_signature(content_id, ["b1", "b2"], b"same")
+    found = stores.contents.near_candidates(ids[3], ["b1", "b2"], limit=2)
+    assert [other for other, _ in found] == [ids[0], ids[1], ids[4], ids[5]]
+
+
 def test_a_copy_link_only_moves_to_a_lower_id(stores: Stores) -> None:
     content_id = stores.contents.save(article())
     stores.contents.link_copy(content_id, duplicate_of=5)

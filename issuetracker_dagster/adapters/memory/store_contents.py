@@ -8,6 +8,7 @@ import msgspec
 
 from issuetracker_dagster.model.records import Content, ContentStatus, RawContent, Verdict, content_digest
 from issuetracker_dagster.model.urls import identity_of
+from issuetracker_dagster.ports.stores import NEAR_CANDIDATES
 
 
 class MemoryRawContents:
@@ -51,7 +52,7 @@ class MemoryRawContents:
         return len(self._rows)
 
     def history(self, raw_id: int) -> Sequence[tuple[str, int]]:
-        return sorted(self._history.get(raw_id, []), key=lambda entry: entry[1])
+        return sorted(self._history.get(raw_id, []), key=lambda entry: (entry[1], entry[0]))
 
     def purge(self, before_ms: int, keep: Collection[int] = ()) -> int:
         with self._lock:
@@ -140,13 +141,18 @@ class MemoryContents:
             same = (other for other, known in self._hashes.items() if known == text_hash and other < before_id)
             return min(same, default=None)
 
-    def near_candidates(self, content_id: int, bands: Sequence[str]) -> Sequence[tuple[int, bytes]]:
+    def near_candidates(
+        self, content_id: int, bands: Sequence[str], limit: int = NEAR_CANDIDATES
+    ) -> Sequence[tuple[int, bytes]]:
         with self.lock:
-            return [
+            sharing = [
                 (other, signature)
                 for other, (keys, signature) in sorted(self._signatures.items())
-                if other != content_id and not keys.isdisjoint(bands)
+                if not keys.isdisjoint(bands)
             ]
+        before = [one for one in sharing if one[0] < content_id]
+        after = [one for one in sharing if one[0] > content_id]
+        return [*before[:limit], *after[:limit]]
 
     def save_signature(self, content_id: int, bands: Sequence[str], signature: bytes) -> None:
         with self.lock:

@@ -14,6 +14,7 @@ from issuetracker_dagster.adapters.sql.tables_contents import (
 from issuetracker_dagster.adapters.sql.upserts import insert_into, upsert
 from issuetracker_dagster.model.records import Content, ContentStatus, Verdict, content_digest
 from issuetracker_dagster.model.urls import identity_of, url_hash
+from issuetracker_dagster.ports.stores import NEAR_CANDIDATES
 
 _NO_VERDICT: dict[str, object] = {
     "accepted": None,
@@ -128,15 +129,21 @@ class SqlContents:
             connection.execute(remembered)
             return connection.execute(first).scalar_one_or_none()
 
-    def near_candidates(self, content_id: int, bands: Sequence[str]) -> Sequence[tuple[int, bytes]]:
-        sharing = select(ContentBandRow.content_id).where(ContentBandRow.band.in_(bands))
-        query = (
-            select(ContentBodyRow.content_id, ContentBodyRow.signature)
-            .where(ContentBodyRow.content_id.in_(sharing), ContentBodyRow.content_id != content_id)
-            .order_by(ContentBodyRow.content_id)
-        )
+    def near_candidates(
+        self, content_id: int, bands: Sequence[str], limit: int = NEAR_CANDIDATES
+    ) -> Sequence[tuple[int, bytes]]:
+        found: list[tuple[int, bytes]] = []
         with reading(self._engine) as connection:
-            return [(other, bytes(signature)) for other, signature in connection.execute(query)]
+            for side in (ContentBandRow.content_id < content_id, ContentBandRow.content_id > content_id):
+                sharing = select(ContentBandRow.content_id).where(ContentBandRow.band.in_(bands), side).distinct()
+                lowest = sharing.order_by(ContentBandRow.content_id).limit(limit).scalar_subquery()
+                query = (
+                    select(ContentBodyRow.content_id, ContentBodyRow.signature)
+                    .where(ContentBodyRow.content_id.in_(lowest))
+                    .order_by(ContentBodyRow.content_id)
+                )
+                found += [(other, bytes(signature)) for other, signature in connection.execute(query)]
+        return found
 
     def save_signature(self, content_id: int, bands: Sequence[str], signature: bytes) -> None:
         row = update(ContentBodyRow).where(ContentBodyRow.content_id == content_id).values(signature=signature)
