@@ -1,6 +1,8 @@
 """What the engine promises: several processes at once, and errors that name the setting."""
 
 import multiprocessing
+import os
+import socket
 import sqlite3
 import threading
 import traceback
@@ -179,6 +181,24 @@ def test_a_postgres_without_tables_says_how_to_make_them(postgres_url: str) -> N
     with pytest.raises(Unavailable, match="issuetracker db upgrade"):
         stores.reports.counts()
     stores.close()
+
+
+@pytest.mark.services
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux tells these options of a socket")
+@pytest.mark.parametrize(("query", "idle_s"), [("", 30), ("?keepalives_idle=77", 77)])
+def test_a_postgres_that_falls_silent_is_found_out_within_a_minute(postgres_url: str, query: str, idle_s: int) -> None:
+    engine = connect(f"{postgres_url}{query}")
+    with engine.connect() as connection:
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        with socket.socket(fileno=os.dup(driver.fileno())) as wire:
+            assert wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            found = {
+                name: wire.getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
+                for name in ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_USER_TIMEOUT")
+            }
+    assert found == {"TCP_KEEPIDLE": idle_s, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
+    engine.dispose()
 
 
 def test_a_server_that_is_not_there_is_unavailable_and_its_password_is_not_told() -> None:

@@ -17,7 +17,16 @@ logger = logging.getLogger(__name__)
 BUSY_TIMEOUT_MS = 10_000
 POOL_SIZE = 10
 POOL_OVERFLOW = 20
-CONNECT_TIMEOUT_S = 5
+_POSTGRES = {
+    "connect_timeout": 5,
+    # A server that falls silent in mid-query (a network that drops everything) would hold a worker for two hours, and
+    # its lease with it: these find out within a minute.
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+"""libpq's options, each unless DATABASE_URL sets it."""
 
 _READ_ONLY = "issuetracker_read_only"
 _MISSING_TABLE_STATES = ("42P01", "42703")
@@ -47,7 +56,7 @@ def connect(database_url: str) -> Engine:
             pool_pre_ping=True,
             pool_size=POOL_SIZE,
             max_overflow=POOL_OVERFLOW,
-            connect_args={} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_TIMEOUT_S},
+            connect_args={name: value for name, value in _POSTGRES.items() if name not in url.query},
         )
     event.listen(engine, "handle_error", _translate, retval=True)
     return engine
