@@ -6,6 +6,7 @@
 - `sources`      where a shift takes its work from: a stage queue, or
 - `direct`       Kafka itself, or
 - `frontier`     the fetch topics and what waited for its host
+- `shelf`        between the thread that reads and the threads that work
 - `handle`       one message through its stage
 - `work`         a crew of slots that claims, handles and settles; `shift` runs crews until its time is over
 - `settle`       executes the decision about a handled message

@@ -1,17 +1,16 @@
-"""Work straight from Kafka: one thread reads for all slots of a shift, and hands over through bounded shelves.
+"""Work straight from Kafka: one thread reads for all slots of a shift, and hands over by shelves.
 
 Used by a stage whose intake is off (or that has no Redis), and by fetch, which has a shelf a priority.
 """
 
-import heapq
-import itertools
 import logging
 import threading
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from issuetracker_dagster.errors import IssueTrackerError, Malformed, Unavailable
 from issuetracker_dagster.flow.dead_letter import bury, dead_letter
+from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.sources import Delivery
 from issuetracker_dagster.model.message import Message, Record, message_of
 from issuetracker_dagster.model.stage import Stage
@@ -26,79 +25,6 @@ COMMIT_EVERY_S = 1.0
 WAIT_S = 0.25
 KEPT_DELAY_MS = 30_000
 """When a record that got no answer is handed out again; about what a lease would take."""
-
-
-class Shelf:
-    """What one pool may take next: messages in order, and those that come back after a delay. Thread-safe."""
-
-    def __init__(self, clock: Clock, capacity: int) -> None:
-        self._clock = clock
-        self._capacity = capacity
-        self._ready: deque[Delivery] = deque()
-        self._later: list[tuple[float, int, Delivery]] = []
-        self._order = itertools.count()
-        self._changed = threading.Condition()
-
-    def put(self, deliveries: Sequence[Delivery]) -> None:
-        """Append; may go beyond the capacity, which only tells the reader when to pause."""
-        with self._changed:
-            self._ready.extend(deliveries)
-            self._changed.notify(len(deliveries))
-
-    def put_later(self, delivery: Delivery, delay_ms: int) -> None:
-        """Hand out again after a delay."""
-        with self._changed:
-            due = self._clock.monotonic() + delay_ms / 1000
-            heapq.heappush(self._later, (due, next(self._order), delivery))
-
-    def take(self, limit: int, wait_s: float) -> list[Delivery]:
-        """Up to `limit` deliveries, delayed ones that are due first; waits up to `wait_s` for the first."""
-        with self._changed:
-            taken = self._take(limit)
-            if not taken:
-                self._changed.wait(wait_s)
-                taken = self._take(limit)
-            return taken
-
-    def waiting(self) -> list[Delivery]:
-        """What may be taken at once, left in place."""
-        with self._changed:
-            return list(self._ready)
-
-    def remove(self, delivery: Delivery) -> None:
-        """Forget one that may be taken at once; one that was taken already is no matter."""
-        with self._changed:
-            self._ready = deque(d for d in self._ready if d is not delivery)
-
-    def drop(self, revoked: frozenset[TopicPartition]) -> None:
-        """Forget what was read from partitions that another member reads from now on."""
-        with self._changed:
-            self._ready = deque(d for d in self._ready if not _is_from(d, revoked))
-            self._later = [entry for entry in self._later if not _is_from(entry[2], revoked)]
-            heapq.heapify(self._later)
-
-    def clear(self) -> None:
-        """Forget everything; none of it was settled, so Kafka delivers it again."""
-        with self._changed:
-            self._ready.clear()
-            self._later.clear()
-
-    @property
-    def is_full(self) -> bool:
-        return len(self._ready) + len(self._later) >= self._capacity
-
-    @property
-    def room(self) -> int:
-        return max(0, self._capacity - len(self._ready))
-
-    def _take(self, limit: int) -> list[Delivery]:
-        taken: list[Delivery] = []
-        now = self._clock.monotonic()
-        while len(taken) < limit and self._later and self._later[0][0] <= now:
-            taken.append(heapq.heappop(self._later)[2])
-        while len(taken) < limit and self._ready:
-            taken.append(self._ready.popleft())
-        return taken
 
 
 class TopicFeed:
@@ -270,8 +196,3 @@ def _record(delivery: Delivery) -> Record:
     if not isinstance(delivery.receipt, Record):
         raise TypeError(f"{delivery.message.identity} wasn't read from Kafka")
     return delivery.receipt
-
-
-def _is_from(delivery: Delivery, partitions: frozenset[TopicPartition]) -> bool:
-    receipt = delivery.receipt
-    return isinstance(receipt, Record) and (receipt.origin.topic, receipt.origin.partition) in partitions

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from issuetracker_dagster.errors import Malformed, TransientError, Unavailable
 from issuetracker_dagster.flow.dead_letter import bury, dead_bytes
-from issuetracker_dagster.flow.direct import KEPT_DELAY_MS, WAIT_S, Shelf, TopicFeed
+from issuetracker_dagster.flow.direct import KEPT_DELAY_MS, WAIT_S, TopicFeed
+from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.sources import Delivery
 from issuetracker_dagster.model.message import Message, Record, decode_envelope
 from issuetracker_dagster.model.payload import CrawlJob, decode_payload

@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 from issuetracker_dagster.adapters.kafka.group import KafkaGroupReader
 from issuetracker_dagster.errors import Unavailable
-from issuetracker_dagster.flow.direct import DirectSource, Shelf, TopicFeed
+from issuetracker_dagster.flow.direct import DirectSource, TopicFeed
 from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
 from issuetracker_dagster.flow.handle import StageWork
 from issuetracker_dagster.flow.settle import Settler
+from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.shift import Mode, Shift, mode_of_queue
 from issuetracker_dagster.flow.sources import QueueSource, WorkSource
 from issuetracker_dagster.flow.work import Crew, Pool

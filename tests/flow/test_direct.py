@@ -10,10 +10,11 @@ from issuetracker_dagster.adapters.clock import SystemClock
 from issuetracker_dagster.adapters.memory.frontier import MemoryFrontier
 from issuetracker_dagster.adapters.memory.readers import MemoryGroupReader
 from issuetracker_dagster.errors import NotDue, TransientError
-from issuetracker_dagster.flow.direct import DirectSource, Shelf, TopicFeed
+from issuetracker_dagster.flow.direct import DirectSource, TopicFeed
 from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
 from issuetracker_dagster.flow.handle import StageWork
 from issuetracker_dagster.flow.settle import Settlement
+from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.sources import Delivery
 from issuetracker_dagster.flow.work import Crew, Pool
 from issuetracker_dagster.model.message import Outgoing

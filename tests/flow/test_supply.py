@@ -9,9 +9,10 @@ from issuetracker_dagster.adapters.clock import SystemClock
 from issuetracker_dagster.adapters.memory.frontier import MemoryFrontier
 from issuetracker_dagster.adapters.memory.readers import MemoryGroupReader
 from issuetracker_dagster.errors import PublishFailed, Unavailable
-from issuetracker_dagster.flow.direct import Shelf, TopicFeed
+from issuetracker_dagster.flow.direct import TopicFeed
 from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
 from issuetracker_dagster.flow.settle import Deferred, Done, Settlement
+from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.shift import Mode, Shift
 from issuetracker_dagster.flow.sources import Delivery, QueueSource
 from issuetracker_dagster.flow.work import Crew, Pool
