@@ -5,6 +5,8 @@ import urllib.error
 import urllib.request
 from typing import Any
 
+from tests.waiting import stays
+
 LOCATION = {"repositoryLocationName": "issuetracker", "repositoryName": "__repository__"}
 
 
@@ -38,14 +40,24 @@ class DagsterUi:
         return {sensor["name"]: sensor["sensorState"] for sensor in found}
 
     def switch(self, sensor: str, *, on: bool) -> None:
-        """Move a sensor's toggle."""
+        """Move a sensor's toggle, and look whether it stays there.
+
+        Dagster writes a sensor's whole state when a tick begins or ends. A toggle moved between its reading and its
+        writing jumps back; an operator sees that and moves it again.
+        """
+        for _ in range(3):
+            self._move(sensor, on=on)
+            if stays(lambda: (self.sensors()[sensor]["status"] == "RUNNING") is on, for_s=3):
+                return
+        raise AssertionError(f"the toggle of {sensor} doesn't stay {'on' if on else 'off'}")
+
+    def _move(self, sensor: str, *, on: bool) -> None:
         if on:
             query = "mutation ($one: SensorSelector!) { startSensor(sensorSelector: $one) { __typename } }"
             self.ask(query, one={**LOCATION, "sensorName": sensor})
         else:
             query = "mutation ($id: String!) { stopSensor(id: $id) { __typename } }"
             self.ask(query, id=self.sensors()[sensor]["id"])
-        assert (self.sensors()[sensor]["status"] == "RUNNING") is on
 
     def asset_keys(self) -> set[str]:
         """Every asset, its path joined by slashes."""
