@@ -1,12 +1,12 @@
 """Matching URLs against host and path patterns. Expressions are RE2, so no pattern can hang a publisher."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 import re2
 
-from issuetracker_dagster.model.rules import check_host
+from issuetracker_dagster.model.rules import check_host, host_forms
 from issuetracker_dagster.model.urls import decoded_path, host_of
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class HostTable(Generic[T]):
     def find(self, url: str) -> T | None:
         """The first value whose host and path match; None when none does. Raises `BadUrl`."""
         path = decoded_path(url)
-        for pattern_host in _candidates(host_of(url)):
+        for pattern_host in host_forms(host_of(url)):
             for expression, value in self._by_host.get(pattern_host, ()):
                 if expression is None or expression.search(path):
                     return value
@@ -57,10 +57,3 @@ class HostTable(Generic[T]):
 
 def _longest_first(paths: list[tuple[str, T]]) -> list[tuple[str, T]]:
     return sorted(paths, key=lambda path: -len(path[0]))
-
-
-def _candidates(host: str) -> Iterator[str]:
-    yield host
-    parts = host.split(".")
-    for start in range(1, len(parts)):
-        yield "*." + ".".join(parts[start:])

@@ -59,20 +59,6 @@ def dev(
                 services.release(report)
 
 
-def run_dagster_dev(
-    endpoints: Endpoints, home: Path, host: str, port: int, extra_env: Mapping[str, str], report: Report = silent
-) -> int:
-    """Run `dagster dev` against these endpoints until it ends or this process is told to; return the exit code.
-
-    For callers that started the services themselves; they hold `alone(home)`.
-    """
-    with interrupts() as received:
-        try:
-            return _run(endpoints, home.resolve(), host, port, extra_env, received, report)
-        except KeyboardInterrupt:
-            return 0
-
-
 @contextmanager
 def alone(home: Path, report: Report = silent) -> Iterator[None]:
     """Be the only `dev` of this home for the length of the block.

@@ -17,10 +17,6 @@ class PriorityRule(msgspec.Struct, frozen=True, kw_only=True):
     priority: Priority = Priority.NORMAL
     rule_id: int = 0
 
-    @property
-    def is_wildcard(self) -> bool:
-        return self.host.startswith("*.")
-
 
 def check_host(host: str) -> str:
     """The host as it must be written; raises ValueError that says what to write instead."""
@@ -40,8 +36,3 @@ def host_forms(host: str) -> tuple[str, ...]:
     """Every host pattern that matches `host`, the most specific first: itself, then `*.` and each domain above it."""
     labels = host.lower().rstrip(".").split(".")
     return (".".join(labels), *("*." + ".".join(labels[start:]) for start in range(1, len(labels))))
-
-
-def ordered(rules: tuple[PriorityRule, ...]) -> tuple[PriorityRule, ...]:
-    """Rules in the order they are asked: exact hosts first, longer path patterns first, then as saved."""
-    return tuple(sorted(rules, key=lambda rule: (rule.is_wildcard, -len(rule.path))))

@@ -60,8 +60,3 @@ FACTS = {
 def input_topic(stage: Stage, priority: Priority) -> Topic:
     """The topic from which `stage` reads a message of `priority`; where its retry goes."""
     return CRAWL_TOPICS[priority] if stage is Stage.FETCH else FACTS[stage].inputs[0]
-
-
-def stage_of_topic(topic: Topic) -> Stage | None:
-    """The stage that reads a topic; None for `enriched` and `dlq`."""
-    return next((facts.stage for facts in FACTS.values() if topic in facts.inputs), None)

@@ -66,9 +66,6 @@ class Heartbeats(Protocol):
     def alive(self, stage: str) -> Sequence[Heartbeat]:
         """The latest heartbeat of each slot, however old."""
 
-    def clear(self, stage: str, slot: int, run_id: str) -> None:
-        """Take the sign of life away at a clean end, if it is still this run's."""
-
     def now_ms(self) -> int:
         """The store's own time, by which `at_ms` is judged."""
 

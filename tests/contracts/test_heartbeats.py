@@ -40,15 +40,6 @@ def test_a_beat_carries_the_stores_time_and_an_old_one_stays_to_be_judged(heartb
     assert heartbeats.now_ms() - beat.at_ms >= 60
 
 
-def test_a_clean_end_takes_only_its_own_beat_away(heartbeats: Heartbeats) -> None:
-    heartbeats.beat("parser", 0, "run-b", {"text": "속보: 'x' \"y\"\n"})
-    heartbeats.clear("parser", 0, "run-a")
-    assert [beat.run_id for beat in heartbeats.alive("parser")] == ["run-b"]
-    heartbeats.clear("parser", 0, "run-b")
-    heartbeats.clear("parser", 1, "run-b")
-    assert heartbeats.alive("parser") == ()
-
-
 def test_an_unreachable_store_is_an_error_and_never_silence() -> None:
     heartbeats = RedisHeartbeats(connect("redis://127.0.0.1:1"))
     with pytest.raises(Unavailable, match="REDIS_URL"):

@@ -40,9 +40,6 @@ class Outage:
             raise Unavailable("Redis is out")
         return self._beats.alive(stage)
 
-    def clear(self, stage: str, slot: int, run_id: str) -> None:
-        self._beats.clear(stage, slot, run_id)
-
     def now_ms(self) -> int:
         return self._beats.now_ms()
 

@@ -23,11 +23,5 @@ class MemoryHeartbeats:
         with self._lock:
             return tuple(beat for (of, _), beat in sorted(self._beats.items()) if of == stage)
 
-    def clear(self, stage: str, slot: int, run_id: str) -> None:
-        with self._lock:
-            beat = self._beats.get((stage, slot))
-            if beat is not None and beat.run_id == run_id:
-                del self._beats[stage, slot]
-
     def now_ms(self) -> int:
         return self._clock.now_ms()

@@ -36,9 +36,6 @@ class RedisHeartbeats:
             found: dict[bytes, bytes] = command(self._client, "HGETALL", _key(stage))
         return tuple(sorted((_read(stage, *item) for item in found.items()), key=lambda beat: beat.slot))
 
-    def clear(self, stage: str, slot: int, run_id: str) -> None:
-        script("heartbeat_clear").run(self._client, [_key(stage)], [str(slot), run_id])
-
     def now_ms(self) -> int:
         return int(script("server_time").run(self._client, [_key("clock")], []))
 
