@@ -201,7 +201,7 @@ def test_a_store_that_lost_its_data_between_two_ticks_costs_no_living_run(scene:
     scene.passes(3_600)
     scene.beat(run_id)
     assert scene.tick() == []
-    scene.heartbeats.clear("parser", 0, run_id)
+    scene.heartbeats = Outage(MemoryHeartbeats(scene.clock))
     scene.passes(5)
     assert scene.tick() == []
     scene.beat(run_id)
