@@ -21,7 +21,9 @@ def detect_language(text: str) -> str:
 
     Korean when at least 15 % of the letters are Hangul: Korean news is full of English names, seldom the reverse.
     """
-    sample = " ".join(text[: _SAMPLE * 2].split())[:_SAMPLE]
+    # JSON may escape half a surrogate pair, which the detector takes for a wrong argument.
+    told = text[: _SAMPLE * 2].encode("utf-8", "replace").decode("utf-8")
+    sample = " ".join(told.split())[:_SAMPLE]
     letters = len(_LETTER.findall(sample))
     if letters < _FEWEST_LETTERS:
         return ""

@@ -221,6 +221,13 @@ def test_the_language_is_told_offline(text: str, language: str) -> None:
     assert detect_language(text) == language
 
 
+def test_half_a_surrogate_pair_in_json_ld_costs_a_character_and_not_the_article() -> None:
+    head = json_ld(headline="The river rose by two metres \ud83d", articleBody=SENTENCE * 20)
+    found = article(f"<html><head>{head}</head><body><div id=app></div></body></html>")
+    assert found.fields.title.startswith("The river rose by two metres")
+    assert found.language == "en"
+
+
 # --- recorded pages -------------------------------------------------------------------------------------------------
 
 
