@@ -3,6 +3,7 @@
 import json
 import random
 import threading
+import tracemalloc
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
@@ -195,6 +196,19 @@ def test_estimated_similarity_follows_the_share_of_common_text(unit: str) -> Non
     assert 0.35 < similarity(whole.signature, half.signature) < 0.65
     assert len(whole.bands) == BANDS
     assert set(whole.bands) & set(almost.bands)
+
+
+def test_a_very_long_text_is_fingerprinted_in_bounded_memory() -> None:
+    generator = random.Random(5)
+    text = "".join(chr(generator.randrange(0xAC00, 0xD7A4)) for _ in range(60_000))
+    fingerprint("warm")
+    tracemalloc.start()
+    try:
+        fingerprint(text)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 25_000_000
 
 
 @settings(max_examples=50)

@@ -18,6 +18,7 @@ CHARACTERS_PER_SHINGLE = 5
 
 _ROWS = PERMUTATIONS // BANDS
 _SEED = 1
+_VALUES_AT_ONCE = 4_096
 _GAP = re.compile(r"[\W_]+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u3041-\u30ff\u3131-\u318e\u3400-\u9fff\uac00-\ud7a3]")
 _TEMPLATE = MinHash(num_perm=PERMUTATIONS, seed=_SEED, hashfunc=zlib.crc32, scheme="affine32")
@@ -72,5 +73,8 @@ def similarity(left: bytes, right: bytes) -> float:
 
 def _minhash(grams: set[bytes]) -> NDArray[np.uint32]:
     sketch = _TEMPLATE.copy()
-    sketch.update_batch(list(grams))
+    values = list(grams)
+    # The library makes a table of every value by every permutation: a gigabyte for a million characters.
+    for start in range(0, len(values), _VALUES_AT_ONCE):
+        sketch.update_batch(values[start : start + _VALUES_AT_ONCE])
     return np.asarray(sketch.hashvalues).astype("<u4")
