@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 
 from issuetracker_dagster.model.records import Content, ContentClaim, IssueState
 from issuetracker_dagster.ports.stores import MemberView
+from issuetracker_dagster.stages.enrich import verify
+from issuetracker_dagster.stages.enrich.figures import figures
 from issuetracker_dagster.stages.enrich.issue_facts import happened_ms, issue_of, velocity
 from issuetracker_dagster.stages.enrich.options import HOUR_MS, EnrichOptions
 from issuetracker_dagster.stages.enrich.rescore import evidence_among
 from issuetracker_dagster.stages.enrich.score import FormulaScorer, context_completeness
+from issuetracker_dagster.stages.enrich.sentences import LONGEST_TEXT
 from issuetracker_dagster.stages.enrich.sources import source_of
 from issuetracker_dagster.stages.enrich.steps import Extraction
 from issuetracker_dagster.stages.enrich.verify import OverlapVerifier
@@ -124,6 +127,29 @@ def test_korean_figures_are_compared_too() -> None:
     other = member(2, body="한빛물류 창고 화재로 19명이 다친 것으로 집계됐다.")
     assert OverlapVerifier().verify([claim], [same])[0].status == "supported"
     assert OverlapVerifier().verify([claim], [other])[0].status == "contradicted"
+
+
+def test_a_body_of_numbers_without_end_does_not_take_the_word_from_other_sources() -> None:
+    claim = "한빛물류 창고 화재로 12명이 다쳤다."
+    honest = member(1, "a.example", body="한빛물류 창고에서 화재가 나 12명이 다쳤다고 밝혔다.")
+    hostile = member(2, "b.example", body="1만 " * 5_000)
+    assert OverlapVerifier().verify([claim], [honest, hostile])[0].status == "supported"
+
+
+def test_only_what_is_read_of_a_body_is_remembered() -> None:
+    verify._statements_of.cache_clear()
+    read = "The bridge was closed for 12 days. ".ljust(LONGEST_TEXT)
+    for number in range(3):
+        OverlapVerifier().verify(["It was closed for 12 days."], [member(1, body=f"{read}{number}")])
+    assert verify._statements_of.cache_info().misses == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1억 2만 3천원", 100_023_000.0), ("3만 5000명", 35_000.0), ("1조 2억 3만 4천 5백원", 1_000_200_034_500.0)],
+)
+def test_a_korean_number_is_the_sum_of_its_parts(text: str, value: float) -> None:
+    assert [figure.value for figure in figures(text)] == [value]
 
 
 def test_evidence_takes_the_newest_of_each_source_first() -> None:

@@ -44,6 +44,8 @@ _ROUGHLY = re.compile(
 _SMALLER_PART = re.compile(r"\s?(\d{1,4})")
 _CURRENCY = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₩": "원"}
 _UNIT_NAMES = {"percent": "%", "percentage": "%", "퍼센트": "%", "달러": "dollar", "유로": "euro", "엔": "yen"}
+_MOST_PARTS = 8
+"""Of one Korean number (`1조 2억 3만 4천`); a body may be nothing but numbers in a row."""
 _UNIT_WORDS = 3
 """How many words after a number may say what it counts: `12 young Korean sailors`."""
 
@@ -94,16 +96,16 @@ def _scaled(value: float, sentence: str, end: int) -> tuple[float, int]:
     return _korean_scaled(value, sentence, end)
 
 
-def _korean_scaled(value: float, sentence: str, end: int) -> tuple[float, int]:
+def _korean_scaled(value: float, sentence: str, end: int, parts: int = _MOST_PARTS) -> tuple[float, int]:
     scale = _KOREAN_SCALE.match(sentence, end)
     if not scale:
         return value, end
     for character in scale.group():
         value *= _KOREAN_SCALES[character]
-    rest = _SMALLER_PART.match(sentence, scale.end())
+    rest = _SMALLER_PART.match(sentence, scale.end()) if parts > 1 else None
     # 3만 5000: the second part belongs to the first number while it is smaller than that.
     if rest:
-        smaller, rest_end = _korean_scaled(float(rest.group(1)), sentence, rest.end())
+        smaller, rest_end = _korean_scaled(float(rest.group(1)), sentence, rest.end(), parts - 1)
         if smaller < value:
             return value + smaller, rest_end
     return value, scale.end()

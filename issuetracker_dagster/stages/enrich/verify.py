@@ -9,7 +9,7 @@ import msgspec
 from issuetracker_dagster.model.records import ContentClaim
 from issuetracker_dagster.ports.stores import MemberView
 from issuetracker_dagster.stages.enrich.figures import Figure, agree, comparable, figures
-from issuetracker_dagster.stages.enrich.sentences import sentences
+from issuetracker_dagster.stages.enrich.sentences import LONGEST_TEXT, sentences
 from issuetracker_dagster.stages.enrich.words import features
 
 SAME_SUBJECT = 0.35
@@ -58,7 +58,10 @@ class Evidence:
 
     def __init__(self, members: Sequence[MemberView]) -> None:
         self._statements = [
-            _Statement(member.host, *read) for member in members for read in _statements_of(member.title, member.body)
+            _Statement(member.host, *read)
+            for member in members
+            # No more than is read, since bodies are kept as keys: a post may have a million characters.
+            for read in _statements_of(member.title, member.body[:LONGEST_TEXT])
         ]
         self._by_word: dict[str, list[int]] = defaultdict(list)
         for position, statement in enumerate(self._statements):
