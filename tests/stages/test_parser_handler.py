@@ -134,6 +134,12 @@ def test_the_canonical_url_names_the_content(world: ParserWorld) -> None:
     assert world.content(outcome).canonical_url == "https://www.example.com/world/1"
 
 
+def test_a_canonical_url_too_long_for_a_message_is_not_believed(world: ParserWorld) -> None:
+    head = f'<link rel="canonical" href="https://www.example.com/{"a" * 2_000_000}">'
+    stored = world.stored(article_html(head=head))
+    assert world.content(world.handle(stored)).url == stored.url
+
+
 def test_a_canonical_url_that_redirects_here_is_a_loop_and_not_believed(world: ParserWorld) -> None:
     requested = "https://news.example.com/old/1"
     html = article_html(head=f'<link rel="canonical" href="{requested}">')

@@ -13,6 +13,9 @@ _IDENTITY = re.compile(
     r"(?:id|no|num|seq|idx|key|code|srl|article|news|story|doc|post|thread|page|wr|sn|p|t|aid|oid)$", re.IGNORECASE
 )
 
+_LONGEST = 2_000
+"""The URL travels in messages, which have a bound; no page is known by a longer one."""
+
 
 def named_canonical(page: LexborHTMLParser, base: str) -> str:
     """The URL in `<link rel=canonical>`, else `og:url`; normalised, empty when there is none."""
@@ -20,7 +23,7 @@ def named_canonical(page: LexborHTMLParser, base: str) -> str:
         for node in page.css(selector)[:3]:
             value = (node.attributes.get(attribute) or "").strip()
             try:
-                if value:
+                if 0 < len(value) <= _LONGEST:
                     return normalise(value, base)
             except BadUrl:
                 continue
