@@ -39,9 +39,12 @@ def _priority(context: click.Context, parameter: click.Parameter, value: str | N
 def _duration(context: click.Context, parameter: click.Parameter, value: str) -> int:
     del context, parameter
     try:
-        return duration_ms(value)
+        found = duration_ms(value)
     except ValueError as error:
         raise click.BadParameter(f"{value!r} isn't {error}") from None
+    if found <= 0:
+        raise click.BadParameter(f"{value!r} is no interval; give one such as 90s, 10m or 6h")
+    return found
 
 
 @click.command()

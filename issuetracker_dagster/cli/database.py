@@ -3,13 +3,17 @@
 import click
 
 from issuetracker_dagster.adapters.sql import migrate
+from issuetracker_dagster.errors import ConfigError
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.endpoints import endpoints
 
 
 def _url() -> str:
     settings = Settings()
-    settings.home.mkdir(parents=True, exist_ok=True)
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"ISSUETRACKER_HOME={settings.home} can't be used as a folder: {error}") from error
     return endpoints(settings).database
 
 
