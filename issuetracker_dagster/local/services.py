@@ -129,7 +129,12 @@ class LocalServices:
             )
             state.write(self.home, known.without(name))
         with self._folder_of(name, report) as hold:
-            self._launch(name, report, hold, keep=keep)
+            try:
+                self._launch(name, report, hold, keep=keep)
+            except BaseException:
+                # An interrupt may fall between the fork and the record; whoever holds the lock is then found by it.
+                self._stop(name, report)
+                raise
         return False
 
     def _launch(self, name: str, report: Report, hold: int, *, keep: bool) -> None:

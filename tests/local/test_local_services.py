@@ -43,6 +43,22 @@ def pids(home: Path) -> dict[str, int]:
 
 
 @pytest.mark.services
+def test_a_start_broken_off_between_fork_and_record_leaves_nothing_running(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(children.Identity, "of", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            only_valkey(home).start()
+    with state.locked(home, "valkey") as handle:
+        assert handle is not None
+
+
+def _interrupted(_pid: int) -> children.Identity:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.services
 @pytest.mark.slow
 def test_what_was_stored_before_a_stop_is_there_after_the_next_start(home: Path) -> None:
     services = LocalServices(home)
