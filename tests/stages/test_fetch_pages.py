@@ -8,7 +8,9 @@ import pytest
 from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.payload import RawContentRef
-from issuetracker_dagster.ports.http import TimedOut
+from issuetracker_dagster.model.records import FetcherRule
+from issuetracker_dagster.ports.http import FetchRequest, FetchResponse, TimedOut
+from issuetracker_dagster.stages.fetch.options import FetchOptions
 from tests.stages.fetch_world import FetchWorld, running_fetcher
 from tests.stages.http_site import Page, Site, endless, fixed, in_turn, redirect, running_site, with_etag
 
@@ -95,6 +97,25 @@ def test_a_page_without_end_is_refused(world: FetchWorld, site: Site) -> None:
 def test_the_time_of_the_job_bounds_a_slow_page(world: FetchWorld, site: Site) -> None:
     site.pages["/drip"] = endless(lambda: b".", wait_s=0.05)
     assert isinstance(world.failed(site.url("/drip"), timeout_ms=300), TimedOut)
+
+
+def test_a_longer_time_by_setting_holds_for_jobs_that_name_none(
+    fetcher: AiohttpFetcher, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[FetchRequest] = []
+    answer = fetcher.fetch
+
+    def fetch(request: FetchRequest) -> FetchResponse:
+        asked.append(request)
+        return answer(request)
+
+    monkeypatch.setattr(fetcher, "fetch", fetch)
+    rule = FetcherRule(host_pattern="*", requests_per_hour=0, timeout_ms=60_000)
+    world = FetchWorld(fetcher, FetchOptions(timeout_ms=60_000, robots="ignore", default_rule=rule))
+    site.pages["/a"] = fixed(b"a page")
+    world.fetch(site.url("/a"))
+    world.fetch(site.url("/a"), timeout_ms=5_000, unconditional=True)
+    assert [request.timeout_ms for request in asked] == [60_000, 5_000]
 
 
 def test_a_page_that_did_not_change_ends_as_unchanged(world: FetchWorld, site: Site) -> None:

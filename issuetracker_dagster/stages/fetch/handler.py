@@ -3,7 +3,7 @@
 import hashlib
 
 from issuetracker_dagster.errors import PermanentError, TransientError
-from issuetracker_dagster.model.headers import TargetType
+from issuetracker_dagster.model.headers import DEFAULT_TIMEOUT_MS, TargetType
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import CrawlJob, RawContentRef
 from issuetracker_dagster.model.records import RawContent
@@ -72,8 +72,9 @@ class FetchHandler:
         self._fetcher.close()
 
     def _timeout_ms(self, url: str, job: CrawlJob, context: HandlerContext) -> int:
-        said = (job.timeout_ms, context.headers.timeout_ms, self._hosts.rule(url).timeout_ms)
-        return min([self._options.timeout_ms, *(ms for ms in said if ms > 0)])
+        # The default travels with every job that names no time of its own; it mustn't undercut a longer setting.
+        said = (ms for ms in (job.timeout_ms, context.headers.timeout_ms) if ms > 0 and ms != DEFAULT_TIMEOUT_MS)
+        return min(self._options.timeout_ms, self._hosts.rule(url).timeout_ms, *said)
 
     def _follow(self, url: str, visit: Visit, known: RawContent | None) -> FetchResponse:
         seen = {url}
