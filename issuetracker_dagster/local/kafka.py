@@ -83,9 +83,23 @@ def _format(command: Sequence[str], config: Path, folder: Path, log: Path) -> No
     argv = [*command, "kafka.tools.StorageTool", "format", "--ignore-formatted"]
     argv += ["--cluster-id=" + id_file.read_text().strip(), "--config", str(config.resolve())]
     log.parent.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(  # noqa: S603 - argv comes from this package, never through a shell
-        argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False
-    )
+    try:
+        done = subprocess.run(  # noqa: S603 - argv comes from this package, never through a shell
+            argv,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=START_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise children.StartFailed(
+            f"Kafka's data folder {folder} wasn't ready after {START_TIMEOUT_S:.0f} s. Try again when the machine has "
+            "less to do, or set KAFKA_BOOTSTRAP_SERVERS to a running Kafka."
+        ) from None
+    except OSError as error:
+        raise children.StartFailed(f"{command[0]} can't be run: {error}") from error
     with log.open("a") as out:
         out.write(done.stdout + done.stderr)
     if done.returncode != 0:

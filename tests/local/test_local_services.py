@@ -11,7 +11,7 @@ import redis
 from kafka import KafkaConsumer, KafkaProducer
 
 from issuetracker_dagster.errors import ConfigError
-from issuetracker_dagster.local import children, state
+from issuetracker_dagster.local import children, kafka, state
 from issuetracker_dagster.local.endpoints import Endpoints
 from issuetracker_dagster.local.ports import is_listening
 from issuetracker_dagster.local.report import Step
@@ -56,6 +56,18 @@ def test_a_start_broken_off_between_fork_and_record_leaves_nothing_running(
 
 def _interrupted(_pid: int) -> children.Identity:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("mode", "said"), [(0o755, "wasn't ready"), (0o644, "can't be run")])
+def test_a_java_that_hangs_or_does_not_run_is_told_and_not_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, said: str
+) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\nexec sleep 30\n")
+    java.chmod(mode)
+    monkeypatch.setattr(kafka, "START_TIMEOUT_S", 0.3)
+    with pytest.raises(children.StartFailed, match=said):
+        kafka.start(tmp_path / "kafka", 1, 2, log=tmp_path / "kafka.log", java=java, jars=[])
 
 
 @pytest.mark.services
