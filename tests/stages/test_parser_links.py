@@ -10,7 +10,7 @@ from issuetracker_dagster.stages.parser.blacklist import Blacklist
 from issuetracker_dagster.stages.parser.canonical import believed_canonical, named_canonical
 from issuetracker_dagster.stages.parser.index_page import is_index_page
 from issuetracker_dagster.stages.parser.links import choose, discover, is_trap, is_wanted
-from issuetracker_dagster.stages.parser.patterns import exactly, found_in
+from issuetracker_dagster.stages.parser.patterns import compiled, exactly, found_in, path_of
 from issuetracker_dagster.stages.parser.selection import RuleOptions, options_of, rule_for
 from tests.stages.parser_world import SENTENCE, article_html, read
 
@@ -107,6 +107,33 @@ def test_a_remembered_path_matches_itself_only() -> None:
     assert found_in(exactly("/a.b/(c)+[d]?"), "/a.b/(c)+[d]?")
     assert not found_in(exactly("/a.b"), "/axb")
     assert not found_in(exactly("/a"), "/a/b")
+
+
+@pytest.mark.parametrize("path", ["/tag/a", "/", "/a.b/(c)[d]{e}^f$g|h?i*j+k", "/x y", "/back\\slash", "/한글"])
+def test_the_path_of_an_exact_expression_is_told(path: str) -> None:
+    assert path_of(exactly(path)) == path
+
+
+@pytest.mark.parametrize("expression", ["", "/tag/", "^/tag/", "^/a.c$", "^/a|/b$", r"^/\d$", "^$", "^"])
+def test_an_expression_that_finds_more_than_one_path_has_none(expression: str) -> None:
+    assert path_of(expression) is None
+
+
+def test_sections_found_on_their_own_cost_a_link_nothing_however_many() -> None:
+    sections = [
+        BlacklistEntry(
+            host_pattern="a.example.com",
+            path_pattern=exactly(f"/t/{n}.html"),
+            mode=BlacklistMode.EXTRACT_LINKS_ONLY,
+            source="auto",
+        )
+        for n in range(5_000)
+    ]
+    entries = Blacklist(sections)
+    compiled.cache_clear()
+    assert entries.mode("https://a.example.com/t/7.html") is BlacklistMode.EXTRACT_LINKS_ONLY
+    assert entries.mode("https://a.example.com/t/7xhtml") is None
+    assert compiled.cache_info().misses == 0
 
 
 def test_dropping_wins_over_extracting_links() -> None:

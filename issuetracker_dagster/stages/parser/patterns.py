@@ -14,6 +14,7 @@ logger = logging.getLogger(__name__)
 
 # Not re2.escape, which backslashes every slash too: people read these in the blacklist.
 _SPECIAL = re.compile(r"[\\.^$|?*+()\[\]{}]")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _BACKSLASHED = r"\\\g<0>"
 
 
@@ -47,6 +48,12 @@ def found_in(expression: str, text: str) -> bool:
 def exactly(path: str) -> str:
     """The expression that finds this decoded path and no other."""
     return f"^{_SPECIAL.sub(_BACKSLASHED, path)}$"
+
+
+def path_of(expression: str) -> str | None:
+    """The path that `exactly` made this expression of; None when it is another kind of expression."""
+    path = _ESCAPED.sub(r"\1", expression[1:-1])
+    return path if path and exactly(path) == expression else None
 
 
 def host_matches(host_pattern: str, host: str) -> bool:
