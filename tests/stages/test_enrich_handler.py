@@ -12,7 +12,7 @@ from issuetracker_dagster.errors import PermanentError, Unavailable
 from issuetracker_dagster.model.headers import Headers
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef
-from issuetracker_dagster.model.records import ContentStatus, Enrichment
+from issuetracker_dagster.model.records import ContentStatus, Enrichment, Issue, IssueState
 from issuetracker_dagster.ports.stores import ClusterLock, MemberView
 from issuetracker_dagster.stages.enrich.handler import EnrichHandler
 from tests.stages.enrich_stories import ALDER_1, ALDER_2, ALDER_3, NOW_MS, STORIES, Report
@@ -154,6 +154,21 @@ def test_a_store_out_of_reach_gets_a_second_attempt_before_the_step_is_given_up(
         world.enrich(ALDER_1)
     assert world.enrich(ALDER_1, attempt=2).forward is not None
     assert world.found(ALDER_1).failed_steps == ("cluster",)
+
+
+class OddRows(MemoryIssues):
+    """Issues of which the silent ones can't be read."""
+
+    def quiet(self, states: Collection[IssueState], seen_before_ms: int, limit: int) -> Sequence[Issue]:
+        raise ValueError("odd row")
+
+
+def test_a_content_goes_on_when_old_issues_can_not_be_aged(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(OddRows())
+    with caplog.at_level(logging.WARNING):
+        assert world.enrich(ALDER_1).forward is not None
+    assert world.found(ALDER_1).failed_steps == ()
+    assert [record.exc_info is not None for record in caplog.records] == [True]
 
 
 class LockGoesAway(MemoryIssues):

@@ -151,6 +151,9 @@ class EnrichHandler:
         except TransientError as error:
             # Another worker or the next minute does it; the content in hand is done.
             logger.warning("issues can't be aged now: %s", error, extra=action("enrich.step_failed", step="age"))
+        except Exception:
+            # A bug in what concerns other contents mustn't hold this one back.
+            logger.warning("issues can't be aged", exc_info=True, extra=action("enrich.step_failed", step="age"))
         finally:
             self._aging.release()
 
