@@ -5,6 +5,7 @@ import gzip
 import pytest
 
 from issuetracker_dagster.errors import Malformed, NeedsRefetch, PermanentError
+from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.payload import RawContentRef
 from issuetracker_dagster.model.records import BlacklistEntry, BlacklistMode, ParserRule, SelectorSpec
@@ -212,6 +213,13 @@ def test_an_index_page_is_not_stored_but_followed_and_remembered(world: ParserWo
         source="auto",
     )
     assert world.handle(payload).note == "links"
+
+
+@pytest.mark.parametrize("url", [f"https://news.example.com/{'a' * 1_200}", "https://-odd.example.com/tag"])
+def test_an_index_page_never_spoils_the_blacklist_for_those_who_read_it(world: ParserWorld, url: str) -> None:
+    links = "".join(f'<a href="/s/{number}">Story number {number}</a>' for number in range(6))
+    assert world.handle(world.stored(f"<title>Section</title><body>{links}</body>", url)).note == "index_page"
+    HostTable((entry.host_pattern, entry.path_pattern, entry.mode) for entry in world.stores.parser_rules.blacklist())
 
 
 def test_links_of_an_index_page_are_judged_by_the_rule_of_its_hosts_categories(world: ParserWorld) -> None:

@@ -9,6 +9,7 @@ from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, CrawlJob, RawContentRef
 from issuetracker_dagster.model.records import BlacklistEntry, BlacklistMode, Content, ParserRule, RawContent
+from issuetracker_dagster.model.rules import check_host
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.model.urls import BadUrl, decoded_path, host_of, normalise, parse_http
 from issuetracker_dagster.ports.clock import Clock
@@ -24,6 +25,8 @@ from issuetracker_dagster.stages.parser.rules_view import RulesView
 from issuetracker_dagster.stages.parser.selection import options_of
 
 logger = logging.getLogger(__name__)
+
+_LONGEST_EXPRESSION = 1_000
 
 
 class ParserHandler:
@@ -167,12 +170,14 @@ class ParserHandler:
         # The path alone would take every thread of a forum along whose pages differ by query.
         if parse_http(url).search:
             return
-        path = decoded_path(url)
+        host, expression = host_of(url), exactly(decoded_path(url))
         logger.info("an index page instead of an article", extra=action("page.index", url=url))
+        if not _may_be_listed(host, expression):
+            return
         self._rules.add_to_blacklist(
             BlacklistEntry(
-                host_pattern=host_of(url),
-                path_pattern=exactly(path),
+                host_pattern=host,
+                path_pattern=expression,
                 mode=BlacklistMode.EXTRACT_LINKS_ONLY,
                 source="auto",
             )
@@ -180,6 +185,15 @@ class ParserHandler:
 
     def _this_year(self) -> int:
         return datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).year
+
+
+def _may_be_listed(host: str, expression: str) -> bool:
+    """Whether readers of the blacklist take such an entry: one that they refuse would cost them all the others."""
+    try:
+        check_host(host)
+    except ValueError:
+        return False
+    return len(expression) <= _LONGEST_EXPRESSION
 
 
 def _normalised(url: str) -> str:
