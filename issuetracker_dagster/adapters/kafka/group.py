@@ -23,6 +23,7 @@ from issuetracker_dagster.adapters.kafka.connection import (
     failure_text,
     reaching,
 )
+from issuetracker_dagster.adapters.kafka.parked import free_exhausted_slot
 from issuetracker_dagster.adapters.kafka.rebalance import Holdings, Rebalance
 from issuetracker_dagster.adapters.kafka.records import in_partition_order
 from issuetracker_dagster.errors import Unavailable
@@ -144,6 +145,7 @@ class KafkaGroupReader:
             "partition_assignment_strategy": [assignor],
         }
         consumer = KafkaConsumer(**options)
+        free_exhausted_slot(consumer)
         names = [self._connection.topic_name(topic) for topic in self._topics]
         # Known before the group is joined: a leader without metadata hands out nothing, and the group joins twice.
         missing = [name for name in names if not consumer.partitions_for_topic(name)]
