@@ -39,7 +39,7 @@ def publish_due_seeds(seeds: Seeds, publisher: Publisher, clock: Clock, limit: i
         report = publisher.publish([_request(seed)])
         published += len(report.published)
         seeds.scheduled(seed.seed_id, now_ms + _interval_ms(seed))
-        logger.info("seed %s", seed.source, extra=action("seed.published", seed_id=seed.seed_id))
+        logger.debug("seed %s", seed.url, extra=action("seed.published", source=seed.source))
     return ScheduleReport(len(due), published)
 
 

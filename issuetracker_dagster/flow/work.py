@@ -53,6 +53,7 @@ class Crew:
         self._stopping = threading.Event()
         self._finished = threading.Event()
         self._counts: Counter[str] = Counter()
+        self._waiting: set[str] = set()
         self._lock = threading.Lock()
         self._in_hand: dict[WorkSource, dict[int, Delivery]] = {pool.source: {} for pool in self._pools}
         self._threads = [
@@ -96,12 +97,12 @@ class Crew:
             try:
                 self._forget(pool.source, acks)
                 claimed = pool.source.claim(batch.next(), acks)
+                self._goes_on(pool)
                 acks = []
                 self._remember(pool.source, claimed)
                 self._work_through(pool.source, claimed, batch, acks)
             except TransientError as error:
-                self._count("paused")
-                logger.warning("claiming waits: %s", error, extra=action("shift.paused"))
+                self._waits(pool, error)
                 self._keep(pool.source, claimed, acks)
                 self._stopping.wait(OUTAGE_PAUSE_S)
             except Exception:
@@ -111,6 +112,22 @@ class Crew:
                 self._keep(pool.source, claimed, acks)
                 self._stopping.wait(OUTAGE_PAUSE_S)
         self._ack(pool.source, acks)
+
+    def _waits(self, pool: Pool, error: TransientError) -> None:
+        """One warning an outage and pool; each slot asks again every second."""
+        self._count("paused")
+        with self._lock:
+            is_news = pool.name not in self._waiting
+            self._waiting.add(pool.name)
+        level = logging.WARNING if is_news else logging.DEBUG
+        logger.log(level, "the slots of %s wait: %s", pool.name, error, extra=action("shift.paused", pool=pool.name))
+
+    def _goes_on(self, pool: Pool) -> None:
+        with self._lock:
+            if pool.name not in self._waiting:
+                return
+            self._waiting.remove(pool.name)
+        logger.info("the slots of %s go on", pool.name, extra=action("shift.resumed", pool=pool.name))
 
     def _work_through(
         self, source: WorkSource, claimed: Sequence[Delivery], batch: BatchSize, acks: list[Delivery]

@@ -246,7 +246,9 @@ def test_the_lock_of_a_url_is_free_again_whatever_the_handler_did(works: Works) 
     assert works.processing.acquire("parser", "https://news.example.com/a", "another root", 60_000)
 
 
-def test_an_outage_of_the_queue_pauses_the_slots_and_loses_nothing(works: Works) -> None:
+def test_an_outage_of_the_queue_pauses_the_slots_and_loses_nothing(
+    works: Works, caplog: pytest.LogCaptureFixture
+) -> None:
     claim = works.queue.claim
     outages = iter([True, True])
 
@@ -261,6 +263,7 @@ def test_an_outage_of_the_queue_pauses_the_slots_and_loses_nothing(works: Works)
     crew.start()
     eventually(lambda: is_empty(works.queue))
     assert crew.counts()["paused"] == 2
+    assert caplog.text.count("Redis is out") == 1  # told once, however often it is asked
 
 
 def test_a_failing_message_does_not_stop_its_neighbours(works: Works) -> None:
