@@ -38,7 +38,8 @@ def end(home: Path, *, grace_s: float, hurry: Callable[[], bool] = lambda: False
     Runs use the time to finish what they hold. `hurry` turning true ends the wait. Returns how many had to be killed.
     """
     for one in members(home):
-        _send(one, signal.SIGINT)
+        if not _ends_with_its_parent(one):
+            _send(one, signal.SIGINT)
     deadline = time.monotonic() + grace_s
     while members(home) and time.monotonic() < deadline and not hurry():
         time.sleep(_POLL_S)
@@ -50,6 +51,13 @@ def end(home: Path, *, grace_s: float, hurry: Callable[[], bool] = lambda: False
         killed.update(left)
         time.sleep(_POLL_S)
     return len(killed)
+
+
+def _ends_with_its_parent(identity: Identity) -> bool:
+    """Dagster's own watchers of orphans; an interrupt would only have each of them print a traceback."""
+    with contextlib.suppress(psutil.Error):
+        return any(word.endswith("watch_orphans.py") for word in psutil.Process(identity.pid).cmdline())
+    return False
 
 
 def _send(identity: Identity, number: signal.Signals) -> None:

@@ -81,7 +81,10 @@ def up(services: LocalServices, report: Report = silent) -> Endpoints:
     Raises ConfigError, StartFailed; KeyboardInterrupt after Ctrl-C, SIGTERM or a closed terminal.
     """
     with interrupts():
-        return services.start(report, keep=True)
+        # Beside a running dev it only brings back what died: that dev still stops everything at its end.
+        with state.locked(services.home, "dev") as nobody_else:
+            keep = nobody_else is not None
+        return services.start(report, keep=keep)
 
 
 def down(services: LocalServices, report: Report = silent) -> tuple[str, ...]:
