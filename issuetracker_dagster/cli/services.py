@@ -61,7 +61,9 @@ def status() -> None:
     output = Console()
     output.print(table)
     try:
-        output.print(_queues(Wiring(settings)))
+        wiring = Wiring(settings)
+        output.print(_queues(wiring))
+        output.print(_lags(wiring))
     except IssueTrackerError as error:
         output.print(f"No figures of the queues: {error}")
 
@@ -72,6 +74,13 @@ def _queues(wiring: Wiring) -> Table:
         depth = wiring.queue(stage).depth()
         ready = [str(depth.bands[priority].ready if priority in depth.bands else 0) for priority in Priority]
         table.add_row(stage.value, *ready, str(depth.leased), str(depth.delayed), str(depth.outbox))
+    return table
+
+
+def _lags(wiring: Wiring) -> Table:
+    table = Table("topic", "unread", title="Topics")
+    for topic, lag in wiring.lags().items():
+        table.add_row(topic.value, str(lag))
     return table
 
 

@@ -84,8 +84,8 @@ def opened_shift(
     """A shift ready to run, its handler closed afterwards. Raises `Unavailable` when Kafka isn't there."""
     wiring.ready()
     row = PIPELINE[stage]
-    handler = build_handler(stage, wiring)
     wanted = mode_of_queue(stage, wiring.queue(stage), wiring.locks, flag_is_on) if row.has_queue else _always_direct
+    handler = build_handler(stage, wiring)
     try:
         yield Shift(
             stage,

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def free_exhausted_slot(consumer: Any) -> None:
-    """From now on, free the in-line slot of a `KafkaConsumer` before each look for records when its batch is used up."""
+    """From now on, free the in-line slot of a `KafkaConsumer` before it looks for records, if its batch is used up."""
     fetcher = consumer._fetcher
     look = fetcher.fetched_records
 
