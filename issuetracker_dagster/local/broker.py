@@ -24,7 +24,7 @@ class Source:
     """Where Apache Kafka comes from: a cache, a Maven repository, and the PATH to find Java on (None: the usual)."""
 
     cache: Path
-    repository: str
+    repository: str | None
     java_path: str | None = None
 
 

@@ -12,7 +12,6 @@ from issuetracker_dagster.errors import ConfigError, IssueTrackerError
 logger = logging.getLogger(__name__)
 
 VERSION = "4.3.1"
-MAVEN_CENTRAL = "https://maven.example/central"
 _ROOTS = (
     ("org.apache.kafka", "kafka_2.13", VERSION),
     ("org.slf4j", "slf4j-api", "2.0.17"),
@@ -30,9 +29,11 @@ def default_cache() -> Path:
 
 
 def kafka_jars(
-    cache: Path, repository: str = MAVEN_CENTRAL, progress: Callable[[str], None] = lambda _: None
+    cache: Path, repository: str | None = None, progress: Callable[[str], None] = lambda _: None
 ) -> list[Path]:
     """The jars of the class path, downloading what isn't in the cache (46 files, 46 MB).
+
+    `repository` is the URL of a Maven repository; None takes the resolver's own default, Maven Central.
 
     Several commands may ask at once: one downloads, the others wait. A download that broke off leaves no half cache.
     Raises JarsUnavailable when the repository can't be reached, ConfigError when the resolver isn't installed.
@@ -47,7 +48,7 @@ def kafka_jars(
     return sorted(folder.glob("*.jar"))
 
 
-def _download(folder: Path, repository: str, progress: Callable[[str], None]) -> None:
+def _download(folder: Path, repository: str | None, progress: Callable[[str], None]) -> None:
     try:
         import requests
         from jgo.maven import MavenContext, PythonResolver
@@ -59,9 +60,8 @@ def _download(folder: Path, repository: str, progress: Callable[[str], None]) ->
         ) from None
     progress(f"Apache Kafka {VERSION}: asking the Maven repository (once)")
     staging = folder / "repository"
-    context = MavenContext(
-        resolver=PythonResolver(), repo_cache=staging, local_repos=[], remote_repos={"central": repository}
-    )
+    remote_repos = None if repository is None else {"central": repository}
+    context = MavenContext(resolver=PythonResolver(), repo_cache=staging, local_repos=[], remote_repos=remote_repos)
     wanted = [
         context.create_dependency(Coordinate(groupId=group, artifactId=name, version=version, scope="compile"))
         for group, name, version in _ROOTS
@@ -76,7 +76,9 @@ def _download(folder: Path, repository: str, progress: Callable[[str], None]) ->
     except (requests.RequestException, OSError, RuntimeError, ValueError) as error:
         # The resolver's own failures are RuntimeError and ValueError; its text names the artifact.
         shutil.rmtree(folder, ignore_errors=True)
-        raise JarsUnavailable(f"Apache Kafka {VERSION} can't be had from {repository}: {error}") from error
+        raise JarsUnavailable(
+            f"Apache Kafka {VERSION} can't be had from {repository or 'Maven Central'}: {error}"
+        ) from error
     shutil.rmtree(staging, ignore_errors=True)
 
 

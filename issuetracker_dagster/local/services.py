@@ -10,7 +10,7 @@ from pathlib import Path
 from issuetracker_dagster.errors import ConfigError
 from issuetracker_dagster.local import broker, children, kafka, state, valkey
 from issuetracker_dagster.local.endpoints import Condition, Endpoints, ServiceStatus, without_password
-from issuetracker_dagster.local.jars import MAVEN_CENTRAL, default_cache
+from issuetracker_dagster.local.jars import default_cache
 from issuetracker_dagster.local.ports import LOOPBACK, choose_ports
 from issuetracker_dagster.local.report import Report, Step, silent
 from issuetracker_dagster.model.trace import action
@@ -37,7 +37,7 @@ class LocalServices:
         redis_url: str = "",
         database_url: str = "",
         cache: Path | None = None,
-        repository: str = MAVEN_CENTRAL,
+        repository: str | None = None,
         java_path: str | None = None,
     ) -> None:
         self.home = home.resolve()
