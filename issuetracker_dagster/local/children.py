@@ -79,15 +79,15 @@ def spawn(
 
 def is_alive(identity: Identity) -> bool:
     """Whether exactly this process still runs; a zombie or a stranger with its pid doesn't count."""
+    child = _started_here.get(identity)
+    if child is not None:
+        # Only waiting for it tells: the first thread of a JVM is a zombie while the others still hold ports and files.
+        return child.poll() is None
     try:
         found = psutil.Process(identity.pid)
-        alive = abs(found.create_time() - identity.created_s) < 1.0 and found.status() != psutil.STATUS_ZOMBIE
+        return abs(found.create_time() - identity.created_s) < 1.0 and found.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
-        alive = False
-    child = _started_here.get(identity)
-    if not alive and child is not None:
-        child.poll()  # waited for only once it has ended, so that it can't end unnoticed in between and stay a zombie
-    return alive
+        return False
 
 
 def wait_ready(identity: Identity, ready: Callable[[], bool], *, name: str, log: Path, timeout_s: float) -> None:
