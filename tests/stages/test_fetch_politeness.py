@@ -1,7 +1,6 @@
 """When a host may be asked: robots.txt, Retry-After, breaker, pace."""
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -15,29 +14,11 @@ from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.records import FetcherRule
 from issuetracker_dagster.stages.fetch.options import FetchOptions
 from issuetracker_dagster.stages.fetch.robots_text import RobotsText, product_token
-from tests.stages.fetch_world import FAST, FetchWorld, running_fetcher
-from tests.stages.http_site import Page, Site, endless, fixed, in_turn, redirect, running_site
+from tests.stages.fetch_world import FAST, FetchWorld
+from tests.stages.http_site import Page, Site, endless, fixed, in_turn, redirect
 
 DISALLOW = fixed(b"User-agent: *\nDisallow: /no", Content_Type="text/plain")
 HOUR_MS = 3_600_000
-
-
-@pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with running_site() as site:
-        yield site
-
-
-@pytest.fixture(scope="module")
-def other() -> Iterator[Site]:
-    with running_site("127.0.0.2") as site:
-        yield site
-
-
-@pytest.fixture(scope="module")
-def fetcher() -> Iterator[AiohttpFetcher]:
-    with running_fetcher() as fetcher:
-        yield fetcher
 
 
 @pytest.fixture

@@ -1,31 +1,11 @@
 """Each hop of a redirect is checked like the first URL."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
 from issuetracker_dagster.model.payload import RawContentRef
-from tests.stages.fetch_world import FetchWorld, running_fetcher
-from tests.stages.http_site import Exchange, Site, fixed, redirect, running_site
-
-
-@pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with running_site() as site:
-        yield site
-
-
-@pytest.fixture(scope="module")
-def other() -> Iterator[Site]:
-    with running_site("127.0.0.2") as site:
-        yield site
-
-
-@pytest.fixture(scope="module")
-def fetcher() -> Iterator[AiohttpFetcher]:
-    with running_fetcher() as fetcher:
-        yield fetcher
+from tests.stages.fetch_world import FetchWorld
+from tests.stages.http_site import Exchange, Site, fixed, redirect
 
 
 @pytest.fixture
