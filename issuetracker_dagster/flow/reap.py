@@ -1,6 +1,8 @@
 """What dead workers held comes back, and what a queue gave up goes to the DLQ."""
 
 import logging
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from issuetracker_dagster.errors import Malformed
 from issuetracker_dagster.flow.dead_letter import bury, dead_bytes, dead_letter
@@ -14,6 +16,8 @@ from issuetracker_dagster.ports.queue import StageQueue
 from issuetracker_dagster.ports.topics import Producer
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _EXPLAIN = {
     "overflow": "the queue was full, and this was the oldest entry of its lowest band",
@@ -39,33 +43,43 @@ def empty_outbox(
     queue: StageQueue, stage: Stage, producer: Producer, clock: Clock, batch: int = 100, rounds: int = 50
 ) -> int:
     """Publish outbox entries to the DLQ, then remove them; returns how many. Raises `PublishFailed`, `Unavailable`."""
-    total = 0
-    for _ in range(rounds):
-        entries = queue.outbox(batch)
-        if not entries:
-            break
-        bury(producer, [_letter(entry, stage, clock.now_ms()) for entry in entries])
-        queue.outbox_remove(entries)
-        total += len(entries)
-    if total:
-        logger.warning(
-            "%d entries of %s went to the DLQ", total, queue.name, extra=action("outbox.published", count=total)
-        )
-    return total
+
+    def letter(entry: OutboxEntry) -> Outgoing:
+        return _letter(entry, stage, clock.now_ms())
+
+    return _empty(queue.name, queue.outbox, letter, queue.outbox_remove, producer, batch, rounds)
 
 
 def empty_frontier_outbox(
     frontier: Frontier, producer: Producer, clock: Clock, batch: int = 100, rounds: int = 50
 ) -> int:
     """The same for jobs that waited for their host too long or too often; returns how many."""
+
+    def letter(waiting: tuple[str, OutboxEntry]) -> Outgoing:
+        return _letter(waiting[1], Stage.FETCH, clock.now_ms())
+
+    return _empty("the frontier", frontier.outbox, letter, frontier.outbox_remove, producer, batch, rounds)
+
+
+def _empty(
+    name: str,
+    look: Callable[[int], Sequence[T]],
+    letter: Callable[[T], Outgoing],
+    remove: Callable[[Sequence[T]], int],
+    producer: Producer,
+    batch: int,
+    rounds: int,
+) -> int:
     total = 0
     for _ in range(rounds):
-        entries = frontier.outbox(batch)
+        entries = look(batch)
         if not entries:
             break
-        bury(producer, [_letter(entry, Stage.FETCH, clock.now_ms()) for _, entry in entries])
-        frontier.outbox_remove(entries)
+        bury(producer, [letter(entry) for entry in entries])
+        remove(entries)
         total += len(entries)
+    if total:
+        logger.warning("%d entries of %s went to the DLQ", total, name, extra=action("outbox.published", count=total))
     return total
 
 
