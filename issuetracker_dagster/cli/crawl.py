@@ -10,7 +10,7 @@ from issuetracker_dagster.flow.publish import Request
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.priority import Priority, priority_from_label
-from issuetracker_dagster.model.records import Seed
+from issuetracker_dagster.model.seeds import Seed
 from issuetracker_dagster.model.stage import CRAWL_TOPICS
 from issuetracker_dagster.model.urls import BadUrl, normalise
 from issuetracker_dagster.settings.kinds import duration_ms

@@ -16,7 +16,7 @@ from issuetracker_dagster.model.headers import Headers, TargetType
 from issuetracker_dagster.model.message import Message, Outgoing
 from issuetracker_dagster.model.payload import CrawlJob, encode_payload
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.records import BlacklistMode
+from issuetracker_dagster.model.rules import BlacklistMode
 from issuetracker_dagster.model.stage import CRAWL_TOPICS
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.model.urls import BadUrl, host_of, normalise

@@ -6,24 +6,10 @@ from typing import Generic, TypeVar
 
 import re2
 
-from issuetracker_dagster.model.rules import check_host, host_forms
+from issuetracker_dagster.model.rules import check_host, check_path, host_forms
 from issuetracker_dagster.model.urls import decoded_path, host_of
 
 T = TypeVar("T")
-
-MAX_PATTERN = 1_000
-"""Longest path expression in characters."""
-
-
-def check_path(pattern: str) -> str:
-    """The path expression when RE2 takes it; raises ValueError with RE2's reason."""
-    if len(pattern) > MAX_PATTERN:
-        raise ValueError(f"path expression of {len(pattern)} characters; at most {MAX_PATTERN}")
-    try:
-        re2.compile(pattern)
-    except re2.error as error:
-        raise ValueError(f"path expression {pattern!r} isn't RE2: {error}") from None
-    return pattern
 
 
 class HostTable(Generic[T]):

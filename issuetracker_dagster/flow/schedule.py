@@ -8,10 +8,10 @@ import msgspec
 from issuetracker_dagster.flow.publish import Publisher, Request
 from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.records import Seed
+from issuetracker_dagster.model.seeds import Seed
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.ports.clock import Clock
-from issuetracker_dagster.ports.stores import Seeds
+from issuetracker_dagster.ports.seeds import Seeds
 
 logger = logging.getLogger(__name__)
 

@@ -1,9 +1,16 @@
-"""Priority rules as values: host forms and the order in which rules are asked. Matching is in `flow.rules`."""
+"""Rules as values: how pages are read, how urgent they are, what is refused, how hosts are asked.
+
+What may be stored is decided here, matching URLs is in `flow.rules`.
+"""
 
 import re
+from enum import StrEnum
 
 import msgspec
+import re2
 
+from issuetracker_dagster.errors import PermanentError
+from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority
 
 _HOST_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
@@ -36,3 +43,96 @@ def host_forms(host: str) -> tuple[str, ...]:
     """Every host pattern that matches `host`, the most specific first: itself, then `*.` and each domain above it."""
     labels = host.lower().rstrip(".").split(".")
     return (".".join(labels), *("*." + ".".join(labels[start:]) for start in range(1, len(labels))))
+
+
+MAX_PATH_PATTERN = 500
+"""Longest path expression in characters."""
+
+
+def check_path(pattern: str) -> str:
+    """The path expression when RE2 takes it; raises ValueError with RE2's reason.
+
+    RE2 matches in linear time whatever the expression, so no rule can hang a publisher.
+    """
+    if len(pattern) > MAX_PATH_PATTERN:
+        raise ValueError(f"path expression of {len(pattern)} characters; at most {MAX_PATH_PATTERN}")
+    try:
+        re2.compile(pattern)
+    except re2.error as error:
+        raise ValueError(f"path expression {pattern!r} isn't RE2: {error}") from None
+    return pattern
+
+
+class SelectorSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a field is on a page: a CSS selector, an attribute instead of the text, one or all matches."""
+
+    css: str
+    attribute: str = ""
+    multi: bool = False
+
+
+class ParserRule(msgspec.Struct, frozen=True, kw_only=True):
+    """How pages of a host and path are read. `options` hold the article pattern and excludes of categories."""
+
+    rule_id: int = 0
+    host_pattern: str
+    path_pattern: str = ""
+    target_type: TargetType = TargetType.ARTICLE
+    version: int = 1
+    enabled: bool = True
+    selectors: dict[str, SelectorSpec] = {}
+    options: dict[str, str] = {}
+    crawl_priority: int = 2
+
+
+def check_rule(rule: ParserRule) -> None:
+    """Raise `PermanentError` (`invalid_rule`) with the reason when the rule may not be stored."""
+    if rule.crawl_priority not in (1, 2, 3):
+        reason = f"crawl_priority {rule.crawl_priority} is none of 1 (high), 2 (normal), 3 (low)"
+        raise PermanentError(reason, code="invalid_rule")
+    check_place(rule.host_pattern, rule.path_pattern)
+
+
+def check_place(host_pattern: str, path_pattern: str) -> None:
+    """Raise `PermanentError` (`invalid_rule`) when no rule or blacklist entry can be about that host and path."""
+    try:
+        check_host(host_pattern)
+        check_path(path_pattern)
+    except ValueError as error:
+        raise PermanentError(str(error), code="invalid_rule") from None
+
+
+class BlacklistMode(StrEnum):
+    """What happens to a link that the blacklist knows."""
+
+    DROP = "drop"
+    EXTRACT_LINKS_ONLY = "extract_links_only"
+
+
+class BlacklistEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """Host exact or `*.`, path an RE2 expression as in priority rules."""
+
+    host_pattern: str
+    path_pattern: str = ""
+    mode: BlacklistMode = BlacklistMode.DROP
+    source: str = "manual"
+
+
+class FetcherRule(msgspec.Struct, frozen=True, kw_only=True):
+    """How politely a host is asked. `requests_per_hour` 0 = no limit beyond concurrency; `burst` in requests."""
+
+    host_pattern: str
+    requests_per_hour: int = 3_600
+    burst: int = 5
+    concurrency: int = 2
+    timeout_ms: int = 30_000
+    user_agent: str = ""
+    rendering: bool = False
+    source: str = "default"
+
+
+def check_fetcher_rule(rule: FetcherRule) -> None:
+    """Raise `PermanentError` (`invalid_rule`) with the reason when the rule may not be stored."""
+    if rule.requests_per_hour < 0 or min(rule.burst, rule.concurrency, rule.timeout_ms) < 1:
+        reason = "burst, concurrency and timeout are at least 1, requests an hour at least 0 (0 = no limit)"
+        raise PermanentError(f"fetcher rule for {rule.host_pattern!r}: {reason}", code="invalid_rule")

@@ -15,6 +15,9 @@ Action = Literal[
     "extract.too_complex", "extract.crashed", "rule.missed", "page.index",
     "enrich.step_failed", "service.started", "service.stopped", "slot.relaunched",
     "slot.zombie", "tick.skipped", "shift.unfenced",
+    "buffer.stored", "buffer.trimmed", "buffer.recovered", "buffer.emptied", "drain.published", "drain.paused",
+    "drain.resumed", "drain.skipped", "drain.fenced", "throttle.held", "throttle.open",
+    "rules.refreshed", "rules.refused", "rules.unread", "host.upgraded", "seed.stale", "seed.adapted",
 ]  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from issuetracker_dagster.model.queue import Lease, OutboxEntry, QueueEntry
-from issuetracker_dagster.model.records import FetcherRule
+from issuetracker_dagster.model.rules import FetcherRule
 
 
 class HostGate(Protocol):

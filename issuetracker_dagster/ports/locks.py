@@ -27,17 +27,44 @@ class Locks(Protocol):
         """Whether the lock was still ours and is free now."""
 
 
+class Mark(msgspec.Struct, frozen=True):
+    """A URL (normalised) and the root id of the job that publishes it: the same parent asking again has the same."""
+
+    url: str
+    owner: str
+
+
+class MarkView(msgspec.Struct, frozen=True):
+    """What is known of a URL: `pending` while its publish isn't confirmed, and for how much longer it is known."""
+
+    owner: str
+    pending: bool
+    expires_in_ms: int
+
+
 class IngestionLock(Protocol):
-    """Dedupe of URLs at publish: a short pending marker becomes the full one once the publish is confirmed."""
+    """Dedupe of URLs at publish: a short pending marker becomes the full one once the publish is confirmed.
 
-    def begin(self, url: str, parent: str) -> bool:
-        """Take the pending marker (60 s) for `parent`, which may take its own again; False when the URL is known."""
+    Each call is one round trip for all its marks.
+    """
 
-    def confirm(self, url: str, parent: str, ttl_ms: int) -> None:
-        """Turn the pending marker into one that lasts `ttl_ms`."""
+    def begin(self, marks: Sequence[Mark]) -> Sequence[bool]:
+        """Take the pending marker (60 s) of each; its owner may take its own again. False where the URL is known.
 
-    def abandon(self, url: str, parent: str) -> None:
-        """Remove this parent's pending marker, after a failure or a drop."""
+        Of two marks on one URL in a call the first one takes it.
+        """
+
+    def confirm(self, marks: Sequence[tuple[Mark, int]]) -> None:
+        """Turn pending markers into full ones that last so many milliseconds each."""
+
+    def abandon(self, marks: Sequence[Mark]) -> None:
+        """Remove pending markers of these owners, after a failure or a drop."""
+
+    def release(self, marks: Sequence[Mark]) -> None:
+        """Remove markers of these owners, pending or full: what they published fell out before it was crawled."""
+
+    def view(self, url: str) -> MarkView | None:
+        """What is known of the URL; None when it may be published."""
 
 
 class ProcessingLock(Protocol):

@@ -13,6 +13,12 @@ class RetrySet(Protocol):
     def schedule(self, entry: RetryEntry) -> None:
         """Keep the entry until its due time; scheduled again under the same identity, the newer due time counts."""
 
+    def schedule_all(self, entries: Sequence[RetryEntry]) -> None:
+        """As `schedule` for each of a batch, confirmed on disk once."""
+
+    def holds(self, identities: Sequence[str]) -> int:
+        """How many messages with these identities wait here."""
+
     def due(self, now_ms: int, limit: int = 100) -> Sequence[RetryEntry]:
         """Entries due at `now_ms`, earliest first; they stay until `remove`."""
 

@@ -5,21 +5,8 @@ from typing import Protocol
 
 import msgspec
 
-from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.message import Message
-from issuetracker_dagster.model.records import (
-    BlacklistEntry,
-    Content,
-    Enrichment,
-    FetcherRule,
-    Issue,
-    IssueState,
-    ParserRule,
-    RawContent,
-    Seed,
-    Verdict,
-)
-from issuetracker_dagster.model.rules import PriorityRule
+from issuetracker_dagster.model.records import Content, Enrichment, Issue, IssueState, RawContent, Verdict
 from issuetracker_dagster.model.stage import Stage
 
 NEAR_CANDIDATES = 500
@@ -92,58 +79,6 @@ class Contents(Protocol):
         """
 
 
-class ParserRules(Protocol):
-    """Rules by which pages are read and links are judged."""
-
-    def for_host(self, host: str, target_type: TargetType) -> Sequence[ParserRule]:
-        """Enabled rules of that host and type: exact host first, then longer path, then newer version."""
-
-    def priority_rules(self, limit: int) -> Sequence[PriorityRule]:
-        """(host, path, priority) of all enabled rules, newest version of each, in saved order."""
-
-    def blacklist(self) -> Sequence[BlacklistEntry]: ...
-
-    def add_to_blacklist(self, entry: BlacklistEntry) -> None:
-        """Add unless the same host and path is there."""
-
-    def save(self, rule: ParserRule) -> ParserRule:
-        """Store the rule as the next version of its (host, path, type); returns it as stored.
-
-        A successor inherits the `crawl_priority` of the version before it; the same selectors and options again make no
-        new version. Raises `PermanentError` (`invalid_rule`) for a priority outside 1..3 or a host that is none.
-        """
-
-    def set_priority(self, rule_id: int, crawl_priority: int) -> None:
-        """Change the priority of every version of that rule; raises `PermanentError` as `save` does."""
-
-    def fetcher_rule(self, host: str) -> FetcherRule | None:
-        """The rule of the exact host, else of the longest wildcard above it."""
-
-    def save_fetcher_rule(self, rule: FetcherRule) -> None:
-        """Insert or replace by `host_pattern`; raises `PermanentError` (`invalid_rule`) for limits that are none."""
-
-
-class RuleSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole set of priority rules as publishers use it; `fingerprint` tells equal sets, `version` grows by one."""
-
-    version: int
-    fingerprint: str
-    rules: tuple[PriorityRule, ...]
-    created_ms: int = 0
-
-
-class RuleSnapshots(Protocol):
-    """Versions of the priority rules, each whole."""
-
-    def latest_version(self) -> int:
-        """Cheap; 0 when there is none."""
-
-    def latest(self) -> RuleSnapshot | None: ...
-
-    def save(self, fingerprint: str, rules: Sequence[PriorityRule], created_ms: int) -> int:
-        """Store as the next version unless the latest has this fingerprint; returns the latest version."""
-
-
 class MemberView(msgspec.Struct, frozen=True):
     """A content as clustering and verification need it."""
 
@@ -211,23 +146,6 @@ class ClusterLock(Protocol):
     def __enter__(self) -> None: ...
 
     def __exit__(self, *exc: object) -> None: ...
-
-
-class Seeds(Protocol):
-    """Scheduled entry URLs."""
-
-    def due(self, now_ms: int, limit: int) -> Sequence[Seed]: ...
-
-    def scheduled(self, seed_id: int, next_due_ms: int) -> None:
-        """The seed was published; look at it again then."""
-
-    def add(self, seeds: Sequence[Seed]) -> int:
-        """Insert those whose URL isn't there yet; returns how many were new.
-
-        Raises `PermanentError` (`invalid_seed`), and adds none, when the priority or the interval of one can't be.
-        """
-
-    def all(self) -> Sequence[Seed]: ...
 
 
 class DeadLetterIndex(Protocol):

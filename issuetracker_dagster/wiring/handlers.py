@@ -19,7 +19,7 @@ def build_handler(stage: Stage, wiring: Wiring) -> Handler[Any]:
 
 def _fetch(wiring: Wiring) -> Handler[Any]:
     from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
-    from issuetracker_dagster.model.records import FetcherRule
+    from issuetracker_dagster.model.rules import FetcherRule
     from issuetracker_dagster.stages.fetch.handler import FetchHandler
     from issuetracker_dagster.stages.fetch.options import FetchOptions
     from issuetracker_dagster.stages.fetch.robots import Robots

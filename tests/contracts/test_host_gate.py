@@ -9,7 +9,7 @@ from issuetracker_dagster.adapters.memory.hosts import MemoryHostGate
 from issuetracker_dagster.adapters.redis.client import command
 from issuetracker_dagster.adapters.redis.hosts import RedisHostGate
 from issuetracker_dagster.errors import NotDue
-from issuetracker_dagster.model.records import FetcherRule
+from issuetracker_dagster.model.rules import FetcherRule
 from issuetracker_dagster.ports.hosts import HostGate
 from tests.contracts.redis_worlds import WORLDS, World, open_world
 from tests.waiting import eventually

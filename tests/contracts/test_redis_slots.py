@@ -12,8 +12,8 @@ from issuetracker_dagster.adapters.redis.urls import RedisIngestionLock, RedisPr
 from issuetracker_dagster.errors import NotDue
 from issuetracker_dagster.model.headers import Headers
 from issuetracker_dagster.model.message import Message
-from issuetracker_dagster.model.records import FetcherRule
 from issuetracker_dagster.model.retry import RetryEntry
+from issuetracker_dagster.model.rules import FetcherRule
 from issuetracker_dagster.model.stage import Stage
 from tests.contracts.redis_worlds import CLUSTER, open_world
 

@@ -7,15 +7,15 @@ from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.headers import Headers, TargetType
 from issuetracker_dagster.model.message import Message
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.records import (
+from issuetracker_dagster.model.rules import (
     BlacklistEntry,
     BlacklistMode,
     FetcherRule,
     ParserRule,
-    Seed,
+    PriorityRule,
     SelectorSpec,
 )
-from issuetracker_dagster.model.rules import PriorityRule
+from issuetracker_dagster.model.seeds import Seed
 from issuetracker_dagster.model.stage import Stage
 from tests.contracts.store_worlds import Stores
 

@@ -9,8 +9,7 @@ from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.model.headers import TargetType, headers_from_raw
 from issuetracker_dagster.model.payload import CrawlJob, decode_payload
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.records import BlacklistMode
-from issuetracker_dagster.model.rules import PriorityRule
+from issuetracker_dagster.model.rules import BlacklistMode, PriorityRule
 from issuetracker_dagster.model.stage import Topic
 from tests.flow.world import World
 

@@ -20,8 +20,8 @@ from issuetracker_dagster.model.message import Message, Origin, Outgoing, Record
 from issuetracker_dagster.model.payload import CrawlJob, RawContentRef, encode_payload
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import QueueLimits
-from issuetracker_dagster.model.records import BlacklistMode
 from issuetracker_dagster.model.retry import RetryPolicy
+from issuetracker_dagster.model.rules import BlacklistMode
 from issuetracker_dagster.model.stage import FACTS, Stage, Topic
 from issuetracker_dagster.ports.clock import Clock
 

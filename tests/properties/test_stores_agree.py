@@ -17,15 +17,8 @@ from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.adapters.sql.tables import METADATA
 from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.records import (
-    Content,
-    Enrichment,
-    IssueState,
-    ParserRule,
-    RawContent,
-    SelectorSpec,
-    Verdict,
-)
+from issuetracker_dagster.model.records import Content, Enrichment, IssueState, RawContent, Verdict
+from issuetracker_dagster.model.rules import ParserRule, SelectorSpec
 from issuetracker_dagster.ports.stores import MemberView
 
 IDS = st.integers(1, 6)

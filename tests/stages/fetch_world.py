@@ -11,7 +11,8 @@ from issuetracker_dagster.errors import NotDue, PermanentError, TransientError
 from issuetracker_dagster.model.headers import Headers, TargetType
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import CrawlJob, RawContentRef
-from issuetracker_dagster.model.records import FetcherRule, RawContent
+from issuetracker_dagster.model.records import RawContent
+from issuetracker_dagster.model.rules import FetcherRule
 from issuetracker_dagster.stages.fetch.handler import FetchHandler
 from issuetracker_dagster.stages.fetch.options import FetchOptions
 from issuetracker_dagster.stages.fetch.robots import Robots

@@ -7,7 +7,8 @@ from issuetracker_dagster.adapters.memory.stores import MemoryStores
 from issuetracker_dagster.model.headers import Headers, TargetType
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, RawContentRef
-from issuetracker_dagster.model.records import Content, ParserRule, RawContent
+from issuetracker_dagster.model.records import Content, RawContent
+from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.stages.parser.handler import ParserHandler
 from issuetracker_dagster.stages.parser.options import ParserOptions
 from issuetracker_dagster.stages.parser.pool import InProcessReader, PageReader

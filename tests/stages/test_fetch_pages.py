@@ -8,7 +8,7 @@ import pytest
 from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.payload import RawContentRef
-from issuetracker_dagster.model.records import FetcherRule
+from issuetracker_dagster.model.rules import FetcherRule
 from issuetracker_dagster.ports.http import FetchRequest, FetchResponse, TimedOut
 from issuetracker_dagster.stages.fetch.options import FetchOptions
 from tests.stages.fetch_world import FetchWorld, running_fetcher

@@ -11,7 +11,7 @@ import pytest
 from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
 from issuetracker_dagster.errors import NotDue, PermanentError, TransientError
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.records import FetcherRule
+from issuetracker_dagster.model.rules import FetcherRule
 from issuetracker_dagster.stages.fetch.options import FetchOptions
 from issuetracker_dagster.stages.fetch.robots_text import RobotsText, product_token
 from tests.stages.fetch_world import FAST, FetchWorld

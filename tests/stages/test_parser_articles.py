@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from issuetracker_dagster.model.records import ParserRule, SelectorSpec
+from issuetracker_dagster.model.rules import ParserRule, SelectorSpec
 from issuetracker_dagster.stages.language import detect_language
 from issuetracker_dagster.stages.parser.article import Article
 from issuetracker_dagster.stages.parser.meta_tags import strip_site_name

@@ -8,7 +8,7 @@ from issuetracker_dagster.errors import Malformed, NeedsRefetch, PermanentError
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.payload import RawContentRef
-from issuetracker_dagster.model.records import BlacklistEntry, BlacklistMode, ParserRule, SelectorSpec
+from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, ParserRule, SelectorSpec
 from issuetracker_dagster.stages.parser.options import ParserOptions
 from issuetracker_dagster.stages.parser.pool import ExtractorCrashed
 from issuetracker_dagster.stages.parser.reading import PageReading, PageRequest

@@ -4,7 +4,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.records import BlacklistEntry, BlacklistMode, ParserRule
+from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, ParserRule
 from issuetracker_dagster.stages.domains import registrable_domain
 from issuetracker_dagster.stages.parser.blacklist import Blacklist
 from issuetracker_dagster.stages.parser.canonical import believed_canonical, named_canonical

@@ -5,7 +5,7 @@ import threading
 from dataclasses import dataclass, field
 
 from issuetracker_dagster.errors import NotDue
-from issuetracker_dagster.model.records import FetcherRule
+from issuetracker_dagster.model.rules import FetcherRule
 from issuetracker_dagster.ports.clock import Clock
 
 PERMIT_GRACE_MS = 30_000

@@ -8,7 +8,8 @@ import msgspec
 
 from issuetracker_dagster.adapters.memory.store_contents import MemoryContents, MemoryRawContents
 from issuetracker_dagster.adapters.memory.store_issues import MemoryIssues
-from issuetracker_dagster.adapters.memory.store_rules import MemoryParserRules, MemoryRuleSnapshots, MemorySeeds
+from issuetracker_dagster.adapters.memory.store_rules import MemoryParserRules, MemoryRuleSnapshots
+from issuetracker_dagster.adapters.memory.store_seeds import MemorySeeds
 from issuetracker_dagster.adapters.memory.store_traces import MemoryMessageTrace, MemoryPublishedRecent
 from issuetracker_dagster.model.message import Message
 from issuetracker_dagster.model.payload import payload_facts

@@ -6,7 +6,7 @@ Keys: `host:{<authority>}:gate` and `host:{<authority>}:permits`; both expire wh
 from issuetracker_dagster.adapters.redis.client import RedisClient, command, redis_errors
 from issuetracker_dagster.adapters.redis.scripts import script
 from issuetracker_dagster.errors import NotDue
-from issuetracker_dagster.model.records import FetcherRule
+from issuetracker_dagster.model.rules import FetcherRule
 
 PERMIT_GRACE_MS = 30_000
 """How much longer than a request's time-out its permit lives when nobody gives it back."""

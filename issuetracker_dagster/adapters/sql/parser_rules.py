@@ -16,18 +16,19 @@ from issuetracker_dagster.adapters.sql.upserts import insert_into, upsert
 from issuetracker_dagster.errors import PermanentError, TransientError
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.records import (
+from issuetracker_dagster.model.rules import (
     BlacklistEntry,
     BlacklistMode,
     FetcherRule,
     ParserRule,
+    PriorityRule,
     SelectorSpec,
     check_fetcher_rule,
     check_rule,
+    host_forms,
 )
-from issuetracker_dagster.model.rules import PriorityRule, host_forms
 from issuetracker_dagster.model.urls import url_hash
-from issuetracker_dagster.ports.stores import RuleSnapshot
+from issuetracker_dagster.ports.rules import RuleSnapshot
 
 KEPT_SNAPSHOTS = 100
 _WRITE_TRIES = 5

@@ -8,7 +8,7 @@ from issuetracker_dagster.adapters.sql.engine import reading, writing
 from issuetracker_dagster.adapters.sql.tables_rules import SchedulerEntryRow
 from issuetracker_dagster.adapters.sql.upserts import insert_into
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.records import Seed, check_seed
+from issuetracker_dagster.model.seeds import Seed, check_seed
 from issuetracker_dagster.model.urls import url_hash
 
 

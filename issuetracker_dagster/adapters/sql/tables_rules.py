@@ -15,7 +15,7 @@ from issuetracker_dagster.adapters.sql.schema import (
     one_of,
 )
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.records import MAX_PATH_PATTERN, BlacklistMode
+from issuetracker_dagster.model.rules import MAX_PATH_PATTERN, BlacklistMode
 
 
 class ParserRuleRow(Table):

@@ -8,14 +8,8 @@ from issuetracker_dagster.local.site.remembered import Remembered
 from issuetracker_dagster.local.site.stories import section_path
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.records import (
-    BlacklistEntry,
-    BlacklistMode,
-    FetcherRule,
-    ParserRule,
-    Seed,
-    SelectorSpec,
-)
+from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, FetcherRule, ParserRule, SelectorSpec
+from issuetracker_dagster.model.seeds import Seed
 
 _S = 1_000
 

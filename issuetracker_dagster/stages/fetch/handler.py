@@ -11,7 +11,8 @@ from issuetracker_dagster.model.urls import BadUrl, authority_of, normalise
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.hosts import HostGate
 from issuetracker_dagster.ports.http import Fetcher, FetchRequest, FetchResponse
-from issuetracker_dagster.ports.stores import ParserRules, RawContents
+from issuetracker_dagster.ports.rules import ParserRules
+from issuetracker_dagster.ports.stores import RawContents
 from issuetracker_dagster.stages.fetch.answers import (
     SKIPPED_TYPES,
     UNCHANGED,

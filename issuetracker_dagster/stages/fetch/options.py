@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from issuetracker_dagster.model.records import FetcherRule
+from issuetracker_dagster.model.rules import FetcherRule
 
 USER_AGENT = "IssueTracker/0.1"
 

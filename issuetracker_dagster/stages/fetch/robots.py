@@ -8,12 +8,12 @@ import msgspec
 
 from issuetracker_dagster.errors import NotDue, PermanentError
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.records import Seed
+from issuetracker_dagster.model.seeds import Seed
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.model.urls import BadUrl, normalise, parse_http
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.http import Fetcher, FetchRequest, FetchResponse, TimedOut
-from issuetracker_dagster.ports.stores import Seeds
+from issuetracker_dagster.ports.seeds import Seeds
 from issuetracker_dagster.stages.fetch.answers import left_alone_until_ms, redirect_target
 from issuetracker_dagster.stages.fetch.options import FetchOptions
 from issuetracker_dagster.stages.fetch.recent import Recent

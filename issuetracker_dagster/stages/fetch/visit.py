@@ -7,13 +7,13 @@ from types import TracebackType
 import msgspec
 
 from issuetracker_dagster.errors import NotDue, PermanentError, TransientError
-from issuetracker_dagster.model.records import FetcherRule
+from issuetracker_dagster.model.rules import FetcherRule
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.model.urls import authority_of, host_of
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.hosts import HostGate
 from issuetracker_dagster.ports.http import TimedOut
-from issuetracker_dagster.ports.stores import ParserRules
+from issuetracker_dagster.ports.rules import ParserRules
 from issuetracker_dagster.stages.fetch.options import FetchOptions
 from issuetracker_dagster.stages.fetch.recent import Recent
 from issuetracker_dagster.stages.fetch.robots import Robots, RobotsAnswer

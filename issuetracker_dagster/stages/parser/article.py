@@ -7,7 +7,7 @@ import msgspec
 from htmldate import find_date
 from selectolax.lexbor import LexborHTMLParser
 
-from issuetracker_dagster.model.records import ParserRule
+from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.model.urls import host_of
 from issuetracker_dagster.stages.language import detect_language
 from issuetracker_dagster.stages.parser.body import find_body

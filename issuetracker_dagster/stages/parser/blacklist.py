@@ -3,8 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from issuetracker_dagster.model.records import BlacklistEntry, BlacklistMode
-from issuetracker_dagster.model.rules import host_forms
+from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, host_forms
 from issuetracker_dagster.model.urls import decoded_path, host_of
 from issuetracker_dagster.stages.parser.patterns import found_in, path_of
 

@@ -8,12 +8,13 @@ from issuetracker_dagster.errors import Malformed, NeedsRefetch, PermanentError
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, CrawlJob, RawContentRef
-from issuetracker_dagster.model.records import BlacklistEntry, BlacklistMode, Content, ParserRule, RawContent
-from issuetracker_dagster.model.rules import check_host
+from issuetracker_dagster.model.records import Content, RawContent
+from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, ParserRule, check_host
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.model.urls import BadUrl, decoded_path, host_of, normalise, parse_http
 from issuetracker_dagster.ports.clock import Clock
-from issuetracker_dagster.ports.stores import Contents, ParserRules, RawContents
+from issuetracker_dagster.ports.rules import ParserRules
+from issuetracker_dagster.ports.stores import Contents, RawContents
 from issuetracker_dagster.stages.parser.article import Article
 from issuetracker_dagster.stages.parser.canonical import believed_canonical
 from issuetracker_dagster.stages.parser.links import Link, choose, choose_entries

@@ -7,7 +7,7 @@ import msgspec
 from selectolax.lexbor import LexborHTMLParser
 
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.records import BlacklistMode
+from issuetracker_dagster.model.rules import BlacklistMode
 from issuetracker_dagster.model.urls import BadUrl, host_of, normalise, parse_http
 from issuetracker_dagster.stages.parser.blacklist import Blacklist
 from issuetracker_dagster.stages.parser.patterns import found_in, path_and_query

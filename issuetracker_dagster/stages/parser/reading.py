@@ -5,7 +5,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.records import ParserRule
+from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.stages.parser.article import Article, read_article
 from issuetracker_dagster.stages.parser.charset import decode_page
 from issuetracker_dagster.stages.parser.feeds import read_feed

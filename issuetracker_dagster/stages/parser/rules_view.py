@@ -4,10 +4,10 @@ import threading
 from collections.abc import Sequence
 
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.records import BlacklistEntry, ParserRule
+from issuetracker_dagster.model.rules import BlacklistEntry, ParserRule
 from issuetracker_dagster.model.urls import host_of
 from issuetracker_dagster.ports.clock import Clock
-from issuetracker_dagster.ports.stores import ParserRules
+from issuetracker_dagster.ports.rules import ParserRules
 from issuetracker_dagster.stages.parser.blacklist import Blacklist
 from issuetracker_dagster.stages.parser.selection import rule_for
 

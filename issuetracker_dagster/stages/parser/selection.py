@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from issuetracker_dagster.model.records import ParserRule, SelectorSpec
+from issuetracker_dagster.model.rules import ParserRule, SelectorSpec
 from issuetracker_dagster.model.urls import BadUrl, decoded_path, host_of, normalise
 from issuetracker_dagster.stages.parser.embedded import plain_text
 from issuetracker_dagster.stages.parser.fields import Fields, line_of, people, unique
