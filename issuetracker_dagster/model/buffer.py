@@ -14,9 +14,9 @@ class BufferedJob(msgspec.Struct, frozen=True):
 
 
 class BufferState(msgspec.Struct, frozen=True, kw_only=True):
-    """One buffer at a glance. `waiting` are in line, `draining` in the hands of a drainer, `outbox` on their way to the
-    DLQ; `oldest_ms` (Unix) is when the first in line was buffered, 0 when nothing waits. `paused` while a batch that
-    the broker refused waits in the retry set.
+    """One buffer at a glance. `waiting` are in line, `draining` in the hands of a drainer (or left by a dead one),
+    `outbox` on their way to the DLQ; `oldest_ms` (Unix) is when the first of the backlog was buffered, 0 when there is
+    none or it doesn't decode. `paused` while a batch that the broker refused waits in the retry set.
     """
 
     waiting: int = 0
@@ -46,3 +46,11 @@ def decode_buffered(data: bytes) -> BufferedJob:
         return _decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Malformed(f"the buffered entry doesn't decode: {error}") from None
+
+
+def buffered_ms_of(data: bytes) -> int:
+    """When the entry was put aside (Unix), 0 when it doesn't decode."""
+    try:
+        return decode_buffered(data).buffered_ms
+    except Malformed:
+        return 0
