@@ -74,3 +74,7 @@ class Unavailable(TransientError):
 
 class CommitRefused(TransientError):
     """Kafka refused an offset commit because the group still has live members; tried again at the next tick."""
+
+
+class StaleLease(IssueTrackerError):
+    """A newer holder has been here: stop, and touch nothing that it may hold by now."""
