@@ -8,7 +8,7 @@ from issuetracker_dagster.adapters.redis.heartbeats import RedisHeartbeats
 from issuetracker_dagster.adapters.redis.hosts import RedisHostGate
 from issuetracker_dagster.adapters.redis.locks import RedisLocks
 from issuetracker_dagster.adapters.redis.retries import RedisRetrySet
-from issuetracker_dagster.adapters.redis.urls import RedisIngestionLock, RedisProcessingLock
+from issuetracker_dagster.adapters.redis.urls import RedisProcessingLock
 from issuetracker_dagster.errors import NotDue
 from issuetracker_dagster.model.headers import Headers
 from issuetracker_dagster.model.message import Message
@@ -46,13 +46,9 @@ def test_locks_on_a_cluster(client: RedisClient) -> None:
         assert locks.release(hold)
 
 
-def test_url_locks_on_a_cluster(client: RedisClient) -> None:
-    ingestion, processing = RedisIngestionLock(client), RedisProcessingLock(client)
+def test_processing_locks_on_a_cluster(client: RedisClient) -> None:
+    processing = RedisProcessingLock(client)
     for name in NAMES:
-        assert ingestion.begin(name, "root")
-        ingestion.confirm(name, "root", 60_000)
-        ingestion.abandon(name, "root")
-        assert not ingestion.begin(name, "root")
         assert processing.acquire("parser", name, "root", 60_000)
         processing.release("parser", name, "root")
         assert processing.acquire("parser", name, "other", 60_000)

@@ -1,18 +1,25 @@
 """The contracts of `IngestionLock` and `ProcessingLock`."""
 
+from typing import Any
+
 import pytest
+from redis import Connection
+from redis.exceptions import ResponseError
 
 from issuetracker_dagster.adapters.memory.urls import MemoryIngestionLock, MemoryProcessingLock
 from issuetracker_dagster.adapters.redis.client import command
+from issuetracker_dagster.adapters.redis.scripts import script
 from issuetracker_dagster.adapters.redis.urls import RedisIngestionLock, RedisProcessingLock
-from issuetracker_dagster.ports.locks import IngestionLock, ProcessingLock
-from tests.contracts.redis_worlds import WORLDS, World, open_world
+from issuetracker_dagster.model.urls import url_hash
+from issuetracker_dagster.ports.locks import IngestionLock, Mark, ProcessingLock
+from tests.contracts.redis_worlds import CLUSTER, WORLDS, World, open_world
 
 URL = "http://news.example.com/a?id=1"
 PENDING_MS, DAY_MS = 40, 86_400_000
+SERVERS = (*WORLDS[1:], CLUSTER)
 
 
-@pytest.fixture(params=WORLDS)
+@pytest.fixture(params=(*WORLDS, CLUSTER))
 def world(request: pytest.FixtureRequest) -> World:
     return open_world(request)
 
@@ -35,49 +42,160 @@ def processing(world: World) -> ProcessingLock:
     return MemoryProcessingLock(world.clock) if world.client is None else RedisProcessingLock(world.client)
 
 
+def begins(ingestion: IngestionLock, url: str, owner: str) -> bool:
+    (answer,) = ingestion.begin([Mark(url, owner)])
+    return answer
+
+
 def test_a_url_under_way_is_known_to_others_but_not_to_its_own_parent(ingestion: IngestionLock) -> None:
-    assert ingestion.begin(URL, "root-1")
-    assert ingestion.begin(URL, "root-1")
-    assert not ingestion.begin(URL, "root-2")
-    assert ingestion.begin("http://news.example.com/a?id=2", "root-2")
+    assert begins(ingestion, URL, "root-1")
+    assert begins(ingestion, URL, "root-1")
+    assert not begins(ingestion, URL, "root-2")
+    assert begins(ingestion, "http://news.example.com/a?id=2", "root-2")
 
 
 def test_a_confirmed_url_is_known_even_to_its_parent_until_its_time_is_over(
     ingestion: IngestionLock, world: World
 ) -> None:
-    ingestion.begin(URL, "root-1")
-    ingestion.confirm(URL, "root-1", 60)
-    assert not ingestion.begin(URL, "root-1")
+    begins(ingestion, URL, "root-1")
+    ingestion.confirm([(Mark(URL, "root-1"), 60)])
+    assert not begins(ingestion, URL, "root-1")
     world.passes(70)
-    assert ingestion.begin(URL, "root-2")
+    assert begins(ingestion, URL, "root-2")
 
 
 def test_a_marker_does_not_outlive_a_publish_that_never_came_back(impatient: IngestionLock, world: World) -> None:
-    assert impatient.begin(URL, "crashed")
+    assert begins(impatient, URL, "crashed")
     world.passes(PENDING_MS + 10)
-    assert impatient.begin(URL, "another")
+    assert begins(impatient, URL, "another")
 
 
 def test_a_confirmed_url_is_known_even_if_its_pending_marker_had_lapsed(impatient: IngestionLock, world: World) -> None:
-    assert impatient.begin(URL, "slow")
+    assert begins(impatient, URL, "slow")
     world.passes(PENDING_MS + 10)
-    impatient.confirm(URL, "slow", DAY_MS)
-    assert not impatient.begin(URL, "another")
+    impatient.confirm([(Mark(URL, "slow"), DAY_MS)])
+    assert not begins(impatient, URL, "another")
 
 
 def test_an_abandoned_url_is_free_at_once(ingestion: IngestionLock) -> None:
-    ingestion.begin(URL, "root-1")
-    ingestion.abandon(URL, "root-1")
-    assert ingestion.begin(URL, "root-2")
+    begins(ingestion, URL, "root-1")
+    ingestion.abandon([Mark(URL, "root-1")])
+    assert begins(ingestion, URL, "root-2")
 
 
 def test_abandoning_touches_nobody_elses_marker_and_no_confirmed_one(ingestion: IngestionLock) -> None:
-    ingestion.begin(URL, "root-1")
-    ingestion.abandon(URL, "root-2")
-    assert not ingestion.begin(URL, "root-2")
-    ingestion.confirm(URL, "root-1", DAY_MS)
-    ingestion.abandon(URL, "root-1")
-    assert not ingestion.begin(URL, "root-3")
+    begins(ingestion, URL, "root-1")
+    ingestion.abandon([Mark(URL, "root-2")])
+    assert not begins(ingestion, URL, "root-2")
+    ingestion.confirm([(Mark(URL, "root-1"), DAY_MS)])
+    ingestion.abandon([Mark(URL, "root-1")])
+    assert not begins(ingestion, URL, "root-3")
+
+
+def test_a_released_url_is_free_whether_its_publish_was_confirmed_or_not(ingestion: IngestionLock) -> None:
+    for url, confirmed in ((URL, False), (f"{URL}&b", True)):
+        begins(ingestion, url, "root-1")
+        if confirmed:
+            ingestion.confirm([(Mark(url, "root-1"), DAY_MS)])
+        ingestion.release([Mark(url, "root-1")])
+        assert begins(ingestion, url, "root-2")
+
+
+def test_releasing_touches_nobody_elses_marker(ingestion: IngestionLock) -> None:
+    begins(ingestion, URL, "root-1")
+    ingestion.release([Mark(URL, "root-2")])
+    assert not begins(ingestion, URL, "root-2")
+    ingestion.confirm([(Mark(URL, "root-1"), DAY_MS)])
+    ingestion.release([Mark(URL, "root-2")])
+    assert not begins(ingestion, URL, "root-2")
+
+
+def test_each_url_of_a_batch_is_answered_for_itself_and_in_order(ingestion: IngestionLock) -> None:
+    batch = [Mark(f"{URL}&n={number}", f"root-{number}") for number in range(300)]
+    ingestion.begin(batch[::3])
+    ingestion.confirm([(mark, DAY_MS) for mark in batch[::3]])
+    assert list(ingestion.begin(batch)) == [number % 3 != 0 for number in range(300)]
+    ingestion.abandon(batch)  # only those are pending that weren't confirmed
+    assert list(ingestion.begin(batch)) == [number % 3 != 0 for number in range(300)]
+    ingestion.release(batch)
+    assert list(ingestion.begin(batch)) == [True] * 300
+
+
+def test_of_two_marks_on_one_url_in_a_batch_the_first_takes_it(ingestion: IngestionLock) -> None:
+    twice, other = Mark(URL, "root-1"), Mark(URL, "root-2")
+    assert list(ingestion.begin([twice, other, twice])) == [True, False, False]
+    # Taken up by root-1 before: the mark of root-2 in front of it changes nothing.
+    assert list(ingestion.begin([other, twice, other])) == [False, True, False]
+
+
+def test_an_empty_batch_is_no_call(ingestion: IngestionLock) -> None:
+    assert list(ingestion.begin([])) == []
+    ingestion.confirm([])
+    ingestion.abandon([])
+    ingestion.release([])
+
+
+def test_what_is_known_of_a_url_can_be_looked_at(ingestion: IngestionLock) -> None:
+    assert ingestion.view(URL) is None
+    begins(ingestion, URL, "root:1")
+    view = ingestion.view(URL)
+    assert view is not None
+    assert (view.owner, view.pending) == ("root:1", True)
+    assert 0 < view.expires_in_ms <= 60_000
+    ingestion.confirm([(Mark(URL, "root:1"), DAY_MS)])
+    view = ingestion.view(URL)
+    assert view is not None
+    assert (view.owner, view.pending) == ("root:1", False)
+    assert DAY_MS - 60_000 < view.expires_in_ms <= DAY_MS
+
+
+@pytest.mark.parametrize("world", SERVERS, indirect=True)
+def test_a_server_that_lost_its_scripts_answers_a_whole_batch(world: World, ingestion: IngestionLock) -> None:
+    assert world.client is not None
+    batch = [Mark(f"{URL}&n={number}", "root-1") for number in range(50)]
+    flush: Any = world.client.script_flush
+    for _ in range(2):
+        flush()
+        assert all(ingestion.begin(batch))
+    assert not any(ingestion.begin([Mark(mark.url, "root-2") for mark in batch]))
+
+
+@pytest.mark.parametrize("world", WORLDS[1:], indirect=True)
+def test_a_batch_is_one_round_trip(world: World, ingestion: IngestionLock, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+    send: Any = Connection.send_packed_command
+
+    def counted(connection: Connection, words: Any, check_health: bool = True) -> None:
+        sent.append(len(words))
+        send(connection, words, check_health)
+
+    batch = [Mark(f"{URL}&n={number}", "root-1") for number in range(500)]
+    known_scripts = [Mark(URL, "root-1")]
+    ingestion.begin(known_scripts)
+    ingestion.confirm([(mark, DAY_MS) for mark in known_scripts])
+    ingestion.release(known_scripts)
+    ingestion.view(URL)
+    monkeypatch.setattr(Connection, "send_packed_command", counted)
+    ingestion.begin(batch)
+    ingestion.confirm([(mark, DAY_MS) for mark in batch])
+    ingestion.abandon(batch)
+    ingestion.release(batch)
+    ingestion.view(URL)
+    assert sent == [500, 500, 500, 500, 1]
+
+
+@pytest.mark.parametrize("world", SERVERS, indirect=True)
+def test_a_batch_that_a_server_refuses_is_an_outage_and_leaves_the_connection_clean(world: World) -> None:
+    """Every reply is read, so that the next call doesn't take one of them for its own."""
+    assert world.client is not None
+    script("value_take").run(world.client, ["ingestion:warm"], ["pending:a", "60000"])
+    command(world.client, "LPUSH", f"ingestion:url:{url_hash(URL)}", "a list where a marker should be")
+    ingestion = RedisIngestionLock(world.client)
+    marks = [Mark(f"{URL}&n={number}", "root-1") for number in range(5)]
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        ingestion.begin([marks[0], Mark(URL, "root-1"), *marks[1:]])
+    assert list(ingestion.begin(marks)) == [True] * 5
+    assert ingestion.view(marks[4].url) is not None
 
 
 def test_a_url_busy_in_one_worker_is_refused_to_another_root_until_released(processing: ProcessingLock) -> None:
@@ -112,16 +230,15 @@ def test_the_lock_of_a_dead_worker_lapses_and_retaking_it_prolongs_it(processing
     assert processing.acquire("parser", URL, "root-2", DAY_MS)
 
 
-@pytest.mark.parametrize("world", WORLDS[1:], indirect=True)
+@pytest.mark.parametrize("world", SERVERS, indirect=True)
 def test_every_lock_on_a_url_has_a_time_to_live_and_a_name_of_bounded_length(
     world: World, ingestion: IngestionLock, processing: ProcessingLock
 ) -> None:
     assert world.client is not None
     url = f"http://news.example.com/{'x' * 5_000}"
-    ingestion.begin(url, "root-1")
+    begins(ingestion, url, "root-1")
     processing.acquire("parser", url, "root-1", DAY_MS)
-    keys = command(world.client, "KEYS", "*")
-    assert len(keys) == 2
+    keys = [f"ingestion:url:{url_hash(url)}", f"processing:parser:{url_hash(url)}"]
     for key in keys:
         assert len(key) < 100
         assert command(world.client, "PTTL", key) > 0

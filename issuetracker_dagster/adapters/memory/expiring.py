@@ -17,6 +17,12 @@ class ExpiringValues:
         with self._lock:
             return self._get(name)
 
+    def lasting(self, name: str) -> tuple[str, int] | None:
+        """The value and for how many milliseconds it lasts."""
+        with self._lock:
+            value = self._get(name)
+            return None if value is None else (value, self._values[name][1] - self._clock.now_ms())
+
     def put(self, name: str, value: str, ttl_ms: int) -> None:
         with self._lock:
             self._put(name, value, ttl_ms)

@@ -1,7 +1,10 @@
 """Locks on URLs in memory: the dedupe markers of publish, and one worker a URL and stage."""
 
+from collections.abc import Sequence
+
 from issuetracker_dagster.adapters.memory.expiring import ExpiringValues
 from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.locks import Mark, MarkView
 
 
 class MemoryIngestionLock:
@@ -11,14 +14,35 @@ class MemoryIngestionLock:
         self._markers = ExpiringValues(clock)
         self._pending_ms = pending_ms
 
-    def begin(self, url: str, parent: str) -> bool:
-        return self._markers.take(url, f"pending:{parent}", self._pending_ms)
+    def begin(self, marks: Sequence[Mark]) -> Sequence[bool]:
+        begun: set[str] = set()
+        answers: list[bool] = []
+        for mark in marks:
+            took = self._markers.take(mark.url, f"pending:{mark.owner}", self._pending_ms)
+            answers.append(took and mark.url not in begun)
+            if took:
+                begun.add(mark.url)
+        return answers
 
-    def confirm(self, url: str, parent: str, ttl_ms: int) -> None:
-        self._markers.put(url, f"full:{parent}", ttl_ms)
+    def confirm(self, marks: Sequence[tuple[Mark, int]]) -> None:
+        for mark, ttl_ms in marks:
+            self._markers.put(mark.url, f"full:{mark.owner}", ttl_ms)
 
-    def abandon(self, url: str, parent: str) -> None:
-        self._markers.delete(url, f"pending:{parent}")
+    def abandon(self, marks: Sequence[Mark]) -> None:
+        for mark in marks:
+            self._markers.delete(mark.url, f"pending:{mark.owner}")
+
+    def release(self, marks: Sequence[Mark]) -> None:
+        for mark in marks:
+            self._markers.delete(mark.url, f"pending:{mark.owner}")
+            self._markers.delete(mark.url, f"full:{mark.owner}")
+
+    def view(self, url: str) -> MarkView | None:
+        found = self._markers.lasting(url)
+        if found is None:
+            return None
+        state, _, owner = found[0].partition(":")
+        return MarkView(owner, state == "pending", found[1])
 
 
 class MemoryProcessingLock:
