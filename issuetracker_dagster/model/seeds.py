@@ -11,7 +11,8 @@ class Seed(msgspec.Struct, frozen=True, kw_only=True):
 
     `interval_ms` is the present interval: with bounds (`min_interval_ms` <= `max_interval_ms`, 0 = none) it adapts to
     how often the page changes, told by `body_sha256`, the page as it was at the last look. A page that wasn't fetched
-    for `freshness_ms` (0 = no target) is asked for at high priority.
+    for `freshness_ms` (0 = no target) is asked for at high priority; its age counts from `since_ms`, when the seed was
+    added or last switched on, at the earliest. `published_ms` is when it was last published, 0 = never.
     """
 
     seed_id: int = 0
@@ -28,6 +29,8 @@ class Seed(msgspec.Struct, frozen=True, kw_only=True):
     max_interval_ms: int = 0
     freshness_ms: int = 0
     body_sha256: str = ""
+    since_ms: int = 0
+    published_ms: int = 0
 
 
 def check_seed(seed: Seed) -> None:

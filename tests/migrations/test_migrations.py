@@ -20,6 +20,11 @@ TABLES = {
     "parser_rules", "parser_blacklist", "fetcher_rules", "scheduler_entries", "rule_snapshots",
     "issues", "issue_contents", "enriched_contents", "dead_letters", "message_trace", "published_recent",
 }  # fmt: skip
+SEED = (
+    "(url_hash, url, source, target_type, crawler, timeout_ms, enabled, next_due_ms, {})"
+    " VALUES ('h', 'https://a.com/', 'a', 'feed', '', 1, true, 0, {})"
+)
+"""A seed but for its intervals, which come as names and values."""
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.services)])
@@ -112,6 +117,10 @@ def test_an_unknown_revision_is_refused_and_changes_nothing(url: str, engine: En
         ("parser_rules", "(host_pattern, target_type, crawl_priority) VALUES ('a.com', 'article', 0)"),
         ("parser_rules", "(host_pattern, target_type, crawl_priority) VALUES ('a.com', 'article', 9)"),
         ("parser_rules", "(host_pattern, target_type) VALUES ('a.com', 'page')"),
+        ("scheduler_entries", SEED.format("interval_ms, min_interval_ms, max_interval_ms", "10, 11, 20")),
+        ("scheduler_entries", SEED.format("interval_ms, min_interval_ms, max_interval_ms", "10, 5, 9")),
+        ("scheduler_entries", SEED.format("interval_ms, max_interval_ms", "10, 20")),
+        ("scheduler_entries", SEED.format("interval_ms, freshness_ms", "10, -1")),
         ("content_bands", "(band, content_id) VALUES ('b', 4711)"),
         (
             "issues",
@@ -134,6 +143,38 @@ def test_a_rule_written_by_hand_gets_the_defaults(url: str, engine: Engine) -> N
         connection.execute(text("INSERT INTO parser_rules (host_pattern, target_type) VALUES ('a.com', 'article')"))
         row = connection.execute(text("SELECT path_pattern, version, enabled, crawl_priority FROM parser_rules")).one()
     assert tuple(row) == ("", 1, True, 2)
+
+
+def test_rows_of_the_first_version_stay_through_the_second_and_back(url: str, engine: Engine) -> None:
+    migrate.upgrade(url, "0001")
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO scheduler_entries (seed_id, url_hash, url, source, target_type, crawler, interval_ms,"
+                " timeout_ms, priority, enabled, next_due_ms) VALUES (7, 'h', 'https://a.com/', 'a', 'feed', '', 20000,"
+                " 30000, NULL, :yes, 99)"
+            ),
+            {"yes": True},
+        )
+        connection.execute(
+            text("INSERT INTO rule_snapshots (version, fingerprint, rules, created_ms) VALUES (3, 'f', '[]', 5)")
+        )
+    seeds = text("SELECT seed_id, url, interval_ms, priority, enabled, next_due_ms FROM scheduler_entries")
+    snapshots = text("SELECT version, fingerprint, created_ms FROM rule_snapshots")
+    rows = [(7, "https://a.com/", 20_000, None, True, 99)], [(3, "f", 5)]
+    for revision in ("head", "0001", "head"):
+        (migrate.downgrade if revision == "0001" else migrate.upgrade)(url, revision)
+        with engine.connect() as connection:
+            found = [[tuple(row) for row in connection.execute(query)] for query in (seeds, snapshots)]
+            assert tuple(found) == rows, revision
+    with engine.connect() as connection:
+        new = text(
+            "SELECT min_interval_ms, max_interval_ms, freshness_ms, body_sha256, published_ms, since_ms > 0"
+            " FROM scheduler_entries"
+        )
+        assert tuple(connection.execute(new).one()) == (0, 0, 0, "", 0, True)
+        refused = connection.execute(text("SELECT refused, checked_ms FROM rule_snapshots")).one()
+    assert [str(refused[0]), refused[1]] == ["[]", 0]
 
 
 @pytest.mark.slow

@@ -83,6 +83,12 @@ class SchedulerEntryRow(Table):
         one_of("target_type", TargetType),
         between("priority", 1, 3),
         CheckConstraint("interval_ms >= 1", name="interval_ms"),
+        CheckConstraint(
+            "(min_interval_ms = 0 AND max_interval_ms = 0)"
+            " OR (min_interval_ms >= 1 AND min_interval_ms <= interval_ms AND interval_ms <= max_interval_ms)",
+            name="bounds",
+        ),
+        CheckConstraint("freshness_ms >= 0", name="freshness_ms"),
         Index(None, "enabled", "next_due_ms"),
         KEEP_IDS,
     )
@@ -98,6 +104,12 @@ class SchedulerEntryRow(Table):
     priority: Mapped[Small | None]
     enabled: Mapped[bool]
     next_due_ms: Mapped[UnixMs]
+    min_interval_ms: Mapped[UnixMs] = mapped_column(server_default="0")
+    max_interval_ms: Mapped[UnixMs] = mapped_column(server_default="0")
+    freshness_ms: Mapped[UnixMs] = mapped_column(server_default="0")
+    body_sha256: Mapped[str] = mapped_column(server_default="")
+    since_ms: Mapped[UnixMs] = mapped_column(server_default="0")
+    published_ms: Mapped[UnixMs] = mapped_column(server_default="0")
 
 
 class RuleSnapshotRow(Table):
@@ -109,3 +121,5 @@ class RuleSnapshotRow(Table):
     fingerprint: Mapped[str]
     rules: Mapped[list[dict[str, object]]] = mapped_column(JSON)
     created_ms: Mapped[UnixMs]
+    checked_ms: Mapped[UnixMs] = mapped_column(server_default="0")
+    refused: Mapped[list[str]] = mapped_column(JSON, server_default="[]")
