@@ -1,8 +1,11 @@
-"""Politeness: when a host may be asked, and where jobs wait meanwhile. Shared by all workers."""
+"""What all workers know together of a host: when it may be asked, which jobs wait for it, whose pages come out empty."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
+import msgspec
+
+from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.queue import Lease, OutboxEntry, QueueEntry
 from issuetracker_dagster.model.rules import FetcherRule
 
@@ -59,3 +62,28 @@ class Frontier(Protocol):
 
     def settle_writes(self) -> None:
         """Return once every deferred job is on the server's disk, where the server can tell (WAITAOF)."""
+
+
+class EmptyPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A page that came out without a body: the message it was, and the job that would fetch it again.
+
+    `owner` is the message's root id, by which it is recognised when it is delivered again.
+    """
+
+    owner: str
+    job: CrawlJob
+    trace_id: str = ""
+
+
+class EmptyPages(Protocol):
+    """The pages without a body of each host, for an hour; tells once that there are enough of them to act."""
+
+    def note(self, host: str, page: EmptyPage, *, switched: bool) -> Sequence[EmptyPage]:
+        """Count the page; returns those of the last hour, at most 20, to the one whose page is the fifth.
+
+        The same owner asking again counts once, and gets the pages again until `upgraded` (a worker died in between).
+        All others get none. Of a host that is `switched` already nothing is counted.
+        """
+
+    def upgraded(self, host: str) -> None:
+        """What was noted of the host has been acted upon: forget it."""
