@@ -1,4 +1,4 @@
-"""Sensor toggles as feature flags: the three values of a setting, and the live state of a toggle.
+"""Toggles of sensors and schedules as feature flags: the three values of a setting, and the live state of a toggle.
 
 Reading a toggle from inside a run is no public API of Dagster (its issue 12825), so the one place that does it is here,
 and `tests/defs` notice when a new version changes it.
@@ -20,11 +20,22 @@ logger = logging.getLogger(__name__)
 
 CACHE_S = 2.0
 
+DRAIN_SCHEDULE = "drain_backlog"
+"""The schedule whose toggle is the flag of the buffer."""
+
+RunOrTick = dg.OpExecutionContext | dg.SensorEvaluationContext
+
 
 def default_status(setting: bool | None, *, unset: bool) -> dg.DefaultSensorStatus:
     """The state of a sensor that nobody has toggled: what the setting says, or `unset` when it says nothing."""
     running = unset if setting is None else setting
     return dg.DefaultSensorStatus.RUNNING if running else dg.DefaultSensorStatus.STOPPED
+
+
+def default_schedule_status(setting: bool | None, *, unset: bool) -> dg.DefaultScheduleStatus:
+    """The same for a schedule."""
+    running = unset if setting is None else setting
+    return dg.DefaultScheduleStatus.RUNNING if running else dg.DefaultScheduleStatus.STOPPED
 
 
 def refusal(setting: bool | None, variable: str) -> dg.SkipReason | None:
@@ -35,20 +46,20 @@ def refusal(setting: bool | None, variable: str) -> dg.SkipReason | None:
 
 
 class LiveToggle:
-    """The present state of a sensor's toggle, read at most every two seconds."""
+    """The present state of the toggle of a sensor or a schedule, read at most every two seconds."""
 
     def __init__(
         self,
         instance: dg.DagsterInstance,
         location: RepositorySelector,
-        sensor_name: str,
+        name: str,
         *,
         setting: bool | None,
         unset: bool,
     ) -> None:
         self._instance = instance
         self._selector_id = InstigatorSelector(
-            location_name=location.location_name, repository_name=location.repository_name, name=sensor_name
+            location_name=location.location_name, repository_name=location.repository_name, name=name
         ).get_id()
         self._setting = setting
         self._lock = threading.Lock()
@@ -102,11 +113,24 @@ def stage_toggle(context: dg.OpExecutionContext, stage: Stage, settings: Setting
     return _toggle(context, worker_sensor_name(stage), settings.stage_enabled(stage.value), unset=True)
 
 
-def _toggle(
-    context: dg.OpExecutionContext, sensor_name: str, setting: bool | None, *, unset: bool
-) -> Callable[[], bool]:
-    origin = context.run.remote_job_origin
-    if origin is None:  # started in this process, as tests do: there is no UI whose toggle could be asked
+def buffer_toggle(context: RunOrTick, settings: Settings) -> Callable[[], bool]:
+    """Whether normal and low jobs are to be buffered, as a running op or a sensor's tick sees it."""
+    return _toggle(context, DRAIN_SCHEDULE, settings.publish.publisher_redis_buffer_enabled, unset=False)
+
+
+def _toggle(context: RunOrTick, name: str, setting: bool | None, *, unset: bool) -> Callable[[], bool]:
+    location = _location(context)
+    if location is None:  # started in this process, as tests do: there is no UI whose toggle could be asked
         return lambda: unset if setting is None else setting
-    location = origin.repository_origin.get_selector()
-    return LiveToggle(context.instance, location, sensor_name, setting=setting, unset=unset)
+    return LiveToggle(context.instance, location, name, setting=setting, unset=unset)
+
+
+def _location(context: RunOrTick) -> RepositorySelector | None:
+    """Where the definitions of a run or a tick were loaded: part of the name under which a toggle is stored."""
+    if isinstance(context, dg.SensorEvaluationContext):
+        origin, repository = context.code_location_origin, context.repository_name
+        if origin is None or repository is None:
+            return None
+        return RepositorySelector(location_name=origin.location_name, repository_name=repository)
+    job = context.run.remote_job_origin
+    return job.repository_origin.get_selector() if job else None

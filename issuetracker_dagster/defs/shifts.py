@@ -10,13 +10,13 @@ import dagster as dg
 
 from issuetracker_dagster.defs.fence import Fence, interrupts
 from issuetracker_dagster.defs.flags import intake_toggle, stage_toggle
+from issuetracker_dagster.defs.supervisor import SlotJob
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.wiring.crews import opened_shift
 from issuetracker_dagster.wiring.lifesigns import signs_of_life
 from issuetracker_dagster.wiring.parts import Wiring
 
 STAGE_TAG = "issuetracker/stage"
-SLOT_TAG = "issuetracker/slot"
 
 
 class SlotConfig(dg.Config):
@@ -33,6 +33,11 @@ def shift_job_name(stage: Stage) -> str:
 def shift_op_name(stage: Stage) -> str:
     """Its one op, by which the slot is configured."""
     return f"{stage.value}_shift_op"
+
+
+def supervised(stage: Stage) -> SlotJob:
+    """The same job as its supervisor knows it."""
+    return SlotJob(shift_job_name(stage), stage.value, {STAGE_TAG: stage.value}, shift_op_name(stage))
 
 
 def shift_job(stage: Stage) -> dg.JobDefinition:
@@ -67,7 +72,7 @@ def run_shift(context: dg.OpExecutionContext, stage: Stage, slot: int, wiring: W
     fence = Fence(context.instance, context.run_id, stage_toggle(context, stage, settings))
     with (
         interrupts() as interrupted,
-        signs_of_life(wiring, stage, slot, context.run_id) as signs,
+        signs_of_life(wiring, stage.value, slot, context.run_id) as signs,
         opened_shift(
             wiring,
             stage,
@@ -76,7 +81,7 @@ def run_shift(context: dg.OpExecutionContext, stage: Stage, slot: int, wiring: W
             duration_ms=spread(settings.shift.shift_duration),
         ) as shift,
     ):
-        signs.shift = shift
+        signs.tell = lambda: {"mode": shift.mode, **shift.counts()}
         summary = shift.run()
     context.log.info(f"{summary.reason}; modes {', '.join(summary.modes)}; {summary.counts}")
     context.add_output_metadata({"reason": summary.reason, "modes": ", ".join(summary.modes), **summary.counts})

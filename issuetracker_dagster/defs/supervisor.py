@@ -1,21 +1,21 @@
-"""Keeps the runs of one stage's slots alive: gathers runs and signs of life, has `plan_slots` decide, and does it.
+"""Keeps the runs of a job's slots alive: gathers runs and signs of life, has `plan_slots` decide, and does it.
 
 A killed worker stays STARTED for ever in Dagster, so only its silence in Redis tells; when Redis itself can't be read,
 nothing is failed.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import dagster as dg
+import msgspec
 
-from issuetracker_dagster.defs.shifts import SLOT_TAG, STAGE_TAG, shift_job_name, shift_op_name
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.flow.supervise import Plan, WorkerRun, plan_slots
-from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.locks import Heartbeat, Heartbeats
 
+SLOT_TAG = "issuetracker/slot"
 GRACE_S = 30.0
 LIVE = [
     dg.DagsterRunStatus.NOT_STARTED,
@@ -29,23 +29,32 @@ FAILURES_LOOKED_AT = 50
 FIRST_WAIT_MS, LONGEST_WAIT_MS = 10_000, 300_000
 
 
+class SlotJob(msgspec.Struct, frozen=True):
+    """A job whose slots are kept filled: its name, the name under which its runs give signs of life, the tags of its
+    runs, and the op whose config names the slot, if one does."""
+
+    name: str
+    beats_as: str
+    tags: Mapping[str, str] = {}
+    op_name: str | None = None
+
+
 class Supervisor:
-    """The supervisor of a stage. It remembers, from tick to tick, when heartbeats were unreadable and whom it saw
+    """The supervisor of a job. It remembers, from tick to tick, when heartbeats were unreadable and whom it saw
     alive."""
 
-    def __init__(self, stage: Stage, *, slots: int, dead_after_ms: int) -> None:
-        self._stage = stage
-        self._slots = slots
+    def __init__(self, job: SlotJob, *, dead_after_ms: int) -> None:
+        self._job = job
         self._dead_after_ms = dead_after_ms
         self._unreadable_at = -math.inf
         self._seen: dict[str, Heartbeat] = {}
 
     def tick(
-        self, instance: dg.DagsterInstance, heartbeats: Heartbeats, clock: Clock
-    ) -> dg.SensorResult | dg.SkipReason:
-        """Fail the dead, ask for what is missing. Raises `Unavailable`, with nothing changed."""
+        self, instance: dg.DagsterInstance, heartbeats: Heartbeats, clock: Clock, *, slots: int
+    ) -> list[dg.RunRequest] | dg.SkipReason:
+        """Fail the dead, ask for what is missing of `slots` runs. Raises `Unavailable`, with nothing changed."""
         try:
-            beats, store_now_ms = heartbeats.alive(self._stage.value), heartbeats.now_ms()
+            beats, store_now_ms = heartbeats.alive(self._job.beats_as), heartbeats.now_ms()
         except Unavailable:
             self._unreadable_at = clock.monotonic()
             raise
@@ -53,13 +62,13 @@ class Supervisor:
             return dg.SkipReason(
                 f"heartbeats could just be read again; workers get {GRACE_S:.0f} s to show signs of life"
             )
-        runs = worker_runs(instance, self._stage)
+        runs = worker_runs(instance, self._job)
         now_ms = clock.now_ms()
         plan = plan_slots(
-            self._stage.value,
+            self._job.beats_as,
             runs,
             self._remember(beats, runs),
-            slots=self._slots,
+            slots=slots,
             now_ms=now_ms,
             store_now_ms=store_now_ms,
             dead_after_ms=self._dead_after_ms,
@@ -67,15 +76,14 @@ class Supervisor:
         fail_runs(instance, plan)
         if not plan.launch:
             return dg.SkipReason(f"{len(plan.healthy)} worker run(s) alive")
-        waits = {slot: wait_ms(short_lives(instance, self._stage, slot), now_ms) for slot in plan.launch}
+        waits = {slot: wait_ms(short_lives(instance, self._job, slot), now_ms) for slot in plan.launch}
         due = [slot for slot, wait in waits.items() if not wait]
         if not due:
             return dg.SkipReason(
-                f"the last runs of {self._stage.value} failed soon after their start; the next one begins in "
-                f"{math.ceil(min(waits.values()) / 1000)} s. The newest failed run of "
-                f"{shift_job_name(self._stage)} says why"
+                f"the last runs of {self._job.beats_as} failed soon after their start; the next one begins in "
+                f"{math.ceil(min(waits.values()) / 1000)} s. The newest failed run of {self._job.name} says why"
             )
-        return dg.SensorResult(run_requests=[run_request(self._stage, slot) for slot in due])
+        return [run_request(self._job, slot) for slot in due]
 
     def _remember(self, beats: Sequence[Heartbeat], runs: Sequence[WorkerRun]) -> Sequence[Heartbeat]:
         """The latest sign of life of each run.
@@ -89,13 +97,13 @@ class Supervisor:
         return tuple(self._seen.values())
 
 
-def worker_runs(instance: dg.DagsterInstance, stage: Stage) -> list[WorkerRun]:
-    """Unfinished runs of a stage's shift job, those started by hand included."""
-    records = instance.get_run_records(dg.RunsFilter(job_name=shift_job_name(stage), statuses=LIVE))
+def worker_runs(instance: dg.DagsterInstance, job: SlotJob) -> list[WorkerRun]:
+    """Unfinished runs of a job, those started by hand included."""
+    records = instance.get_run_records(dg.RunsFilter(job_name=job.name, statuses=LIVE))
     return [
         WorkerRun(
             run_id=record.dagster_run.run_id,
-            stage=stage.value,
+            stage=job.beats_as,
             slot=slot_of(record.dagster_run),
             created_ms=int(record.create_timestamp.timestamp() * 1000),
             started_ms=int(record.start_time * 1000) if record.start_time else None,
@@ -118,11 +126,11 @@ def fail_runs(instance: dg.DagsterInstance, plan: Plan) -> None:
             instance.report_run_failed(run, reason)
 
 
-def short_lives(instance: dg.DagsterInstance, stage: Stage, slot: int) -> list[int]:
+def short_lives(instance: dg.DagsterInstance, job: SlotJob, slot: int) -> list[int]:
     """When (Unix ms) the latest runs on a slot failed within a minute of their start, back to the last one that
     lasted; newest first."""
     records = instance.get_run_records(
-        dg.RunsFilter(job_name=shift_job_name(stage), tags={SLOT_TAG: str(slot)}), limit=FAILURES_LOOKED_AT
+        dg.RunsFilter(job_name=job.name, tags={SLOT_TAG: str(slot)}), limit=FAILURES_LOOKED_AT
     )
     ends: list[int] = []
     for record in records:
@@ -145,11 +153,11 @@ def wait_ms(failed_at_ms: Sequence[int], now_ms: int) -> int:
     return max(0, max(failed_at_ms) + pause_ms - now_ms)
 
 
-def run_request(stage: Stage, slot: int) -> dg.RunRequest:
-    """Ask for a shift on a slot."""
+def run_request(job: SlotJob, slot: int) -> dg.RunRequest:
+    """Ask for a run on a slot."""
     # No run_key: one is idempotent for ever, and a slot has to be filled again and again.
     return dg.RunRequest(
-        job_name=shift_job_name(stage),
-        run_config={"ops": {shift_op_name(stage): {"config": {"slot": slot}}}},
-        tags={STAGE_TAG: stage.value, SLOT_TAG: str(slot)},
+        job_name=job.name,
+        run_config={"ops": {job.op_name: {"config": {"slot": slot}}}} if job.op_name else {},
+        tags={**job.tags, SLOT_TAG: str(slot)},
     )

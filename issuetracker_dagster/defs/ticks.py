@@ -16,13 +16,14 @@ from issuetracker_dagster.wiring.parts import Wiring
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
-Tick = Callable[[dg.SensorEvaluationContext, Wiring], R]
+C = TypeVar("C", dg.SensorEvaluationContext, dg.ScheduleEvaluationContext)
 
 HELP = "`issuetracker status` shows what runs, `issuetracker up` starts what is missing"
 
 
-def guarded(tick: Tick[R]) -> Tick[R | dg.SkipReason]:
-    """A sensor's tick that skips when it can't work. Its second parameter is a `dg.ResourceParam[Wiring]`.
+def guarded(tick: Callable[[C, Wiring], R]) -> Callable[[C, Wiring], R | dg.SkipReason]:
+    """A tick of a sensor or a schedule that skips when it can't work. Its second parameter is a
+    `dg.ResourceParam[Wiring]`.
 
     A tick that Dagster gave up on goes on running; the next one then skips instead of running beside it. Kafka, Redis
     or SQL out of reach, or a setting that is wrong, are told as the reason of a skip, with what helps. Anything else
@@ -32,7 +33,7 @@ def guarded(tick: Tick[R]) -> Tick[R | dg.SkipReason]:
     began = 0.0
 
     @functools.wraps(tick)
-    def guard(context: dg.SensorEvaluationContext, wiring: Wiring) -> R | dg.SkipReason:
+    def guard(context: C, wiring: Wiring) -> R | dg.SkipReason:
         nonlocal began
         if not lock.acquire(blocking=False):
             return dg.SkipReason(f"a tick before this one is still at work after {time.monotonic() - began:.0f} s")
@@ -40,9 +41,14 @@ def guarded(tick: Tick[R]) -> Tick[R | dg.SkipReason]:
             began = time.monotonic()
             return tick(context, wiring)
         except (TransientError, ConfigError) as error:
-            logger.warning("%s skips: %s", context.sensor_name, error, extra=action("tick.skipped"))
+            logger.warning("%s skips: %s", _name(context), error, extra=action("tick.skipped"))
             return dg.SkipReason(f"{error}. {HELP}")
         finally:
             lock.release()
 
     return guard
+
+
+def _name(context: dg.SensorEvaluationContext | dg.ScheduleEvaluationContext) -> str:
+    # A schedule's context doesn't tell its name.
+    return context.sensor_name if isinstance(context, dg.SensorEvaluationContext) else "a schedule"

@@ -6,7 +6,7 @@ Their toggle is `STAGES_*_ENABLED`: off, no slot is filled again and the running
 import dagster as dg
 
 from issuetracker_dagster.defs.flags import default_status, refusal, worker_sensor_name
-from issuetracker_dagster.defs.shifts import shift_job_name
+from issuetracker_dagster.defs.shifts import shift_job_name, supervised
 from issuetracker_dagster.defs.supervisor import Supervisor
 from issuetracker_dagster.defs.ticks import guarded
 from issuetracker_dagster.model.stage import Stage
@@ -19,7 +19,7 @@ def worker_sensor(stage: Stage, settings: Settings) -> dg.SensorDefinition:
     setting = settings.stage_enabled(stage.value)
     variable = f"STAGES_{stage.value.upper()}_ENABLED"
     slots = settings.slots(stage.value)
-    supervisor = Supervisor(stage, slots=slots, dead_after_ms=settings.shift.worker_dead_after)
+    supervisor = Supervisor(supervised(stage), dead_after_ms=settings.shift.worker_dead_after)
 
     @dg.sensor(
         name=worker_sensor_name(stage),
@@ -39,7 +39,8 @@ def worker_sensor(stage: Stage, settings: Settings) -> dg.SensorDefinition:
         if off:
             return off
         wiring.ready()
-        return supervisor.tick(context.instance, wiring.heartbeats, wiring.clock)
+        asked = supervisor.tick(context.instance, wiring.heartbeats, wiring.clock, slots=slots)
+        return asked if isinstance(asked, dg.SkipReason) else dg.SensorResult(run_requests=asked)
 
     return tick
 

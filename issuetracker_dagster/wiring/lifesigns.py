@@ -1,14 +1,12 @@
-"""Heartbeats of a shift, written by a thread of their own so that a busy shift is never taken for a dead one."""
+"""Heartbeats of a run, written by a thread of their own so that a busy one is never taken for a dead one."""
 
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from issuetracker_dagster.errors import Unavailable
-from issuetracker_dagster.flow.shift import Shift
-from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.wiring.parts import Wiring
 
@@ -16,9 +14,11 @@ logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def signs_of_life(wiring: Wiring, stage: Stage, slot: int, run_id: str) -> Iterator["LifeSigns"]:
-    """Beat until the block ends, and once more then. A Redis that is out only silences it."""
-    signs = LifeSigns(wiring, stage, slot, run_id)
+def signs_of_life(wiring: Wiring, name: str, slot: int, run_id: str) -> Iterator["LifeSigns"]:
+    """Beat under a stage's or another job's name until the block ends, and once more then. A Redis that is out only
+    silences it.
+    """
+    signs = LifeSigns(wiring, name, slot, run_id)
     signs.start()
     try:
         yield signs
@@ -27,17 +27,17 @@ def signs_of_life(wiring: Wiring, stage: Stage, slot: int, run_id: str) -> Itera
 
 
 class LifeSigns:
-    """The beating thread; `shift`, once set, has its mode and counts told along."""
+    """The beating thread; `tell`, once set, gives the mode and counts that are told along."""
 
-    def __init__(self, wiring: Wiring, stage: Stage, slot: int, run_id: str) -> None:
+    def __init__(self, wiring: Wiring, name: str, slot: int, run_id: str) -> None:
         self._heartbeats = wiring.heartbeats
         self._every_s = wiring.settings.shift.worker_heartbeat / 1000
-        self._stage = stage
+        self._name = name
         self._slot = slot
         self._run_id = run_id
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
-        self.shift: Shift | None = None
+        self.tell: Callable[[], Mapping[str, object]] = lambda: {"mode": "starting"}
 
     def start(self) -> None:
         """Beat at once, then on."""
@@ -57,14 +57,12 @@ class LifeSigns:
 
     def _beat(self) -> None:
         try:
-            self._heartbeats.beat(self._stage.value, self._slot, self._run_id, self._info())
+            self._heartbeats.beat(self._name, self._slot, self._run_id, self._info())
         except Unavailable as error:
             logger.warning("no heartbeat: %s", error, extra=action("redis.unavailable"))
         except Exception:
             # Whatever a bug here costs, it isn't the thread: its silence would have a healthy shift replaced.
-            logger.exception("a bug in a heartbeat", extra=action("handler.bug", stage=self._stage.value))
+            logger.exception("a bug in a heartbeat", extra=action("handler.bug", worker=self._name))
 
     def _info(self) -> dict[str, str]:
-        mine = {"pid": str(os.getpid()), "mode": self.shift.mode if self.shift else "starting"}
-        counts = self.shift.counts() if self.shift else {}
-        return mine | {kind: str(count) for kind, count in counts.items()}
+        return {"pid": str(os.getpid())} | {name: str(told) for name, told in self.tell().items()}

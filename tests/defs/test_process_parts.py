@@ -10,7 +10,7 @@ from issuetracker_dagster.adapters.memory.heartbeats import MemoryHeartbeats
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.settings.load import Settings
-from issuetracker_dagster.wiring import parts
+from issuetracker_dagster.wiring import connections
 from issuetracker_dagster.wiring.lifesigns import signs_of_life
 from issuetracker_dagster.wiring.parts import Wiring
 from tests.waiting import eventually
@@ -31,12 +31,12 @@ def test_a_failed_try_to_reach_kafka_stands_for_a_while(wiring: Wiring, monkeypa
         tries.append(time.monotonic())
         raise Unavailable("Kafka is out")
 
-    monkeypatch.setattr(parts, "ensure_topics", out)
+    monkeypatch.setattr(connections, "ensure_topics", out)
     for _ in range(3):
         with pytest.raises(Unavailable, match="Kafka is out"):
             wiring.ready()
     assert len(tries) == 1
-    monkeypatch.setattr(parts, "TOPICS_RETRY_S", 0.0)
+    monkeypatch.setattr(connections, "TOPICS_RETRY_S", 0.0)
     with pytest.raises(Unavailable):
         wiring.ready()
     assert len(tries) == 2
@@ -44,7 +44,7 @@ def test_a_failed_try_to_reach_kafka_stands_for_a_while(wiring: Wiring, monkeypa
 
 def test_topics_are_ensured_once(wiring: Wiring, monkeypatch: pytest.MonkeyPatch) -> None:
     tries: list[object] = []
-    monkeypatch.setattr(parts, "ensure_topics", lambda *args, **_: tries.append(args))
+    monkeypatch.setattr(connections, "ensure_topics", lambda *args, **_: tries.append(args))
     wiring.ready()
     wiring.ready()
     assert len(tries) == 1

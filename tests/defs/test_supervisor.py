@@ -13,8 +13,8 @@ from dagster._core.test_utils import create_run_for_test
 
 from issuetracker_dagster.adapters.clock import FakeClock
 from issuetracker_dagster.adapters.memory.heartbeats import MemoryHeartbeats
-from issuetracker_dagster.defs.shifts import SLOT_TAG, STAGE_TAG
-from issuetracker_dagster.defs.supervisor import GRACE_S, Supervisor, wait_ms
+from issuetracker_dagster.defs.shifts import STAGE_TAG, supervised
+from issuetracker_dagster.defs.supervisor import GRACE_S, SLOT_TAG, Supervisor, wait_ms
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.ports.locks import Heartbeat
@@ -51,7 +51,8 @@ class Scene:
         self.instance = instance
         self.clock = FakeClock(time.time_ns() // 1_000_000)
         self.heartbeats = Outage(MemoryHeartbeats(self.clock))
-        self.supervisor = Supervisor(Stage.PARSER, slots=slots, dead_after_ms=DEAD_AFTER_MS)
+        self.slots = slots
+        self.supervisor = Supervisor(supervised(Stage.PARSER), dead_after_ms=DEAD_AFTER_MS)
 
     def run(self, status: DagsterRunStatus = DagsterRunStatus.STARTED, slot: str | None = "0", job: str = JOB) -> str:
         tags = {STAGE_TAG: "parser"} | ({} if slot is None else {SLOT_TAG: slot})
@@ -83,13 +84,14 @@ class Scene:
 
     def tick(self) -> list[str]:
         """The slots that were asked for, as their tags name them."""
-        result = self.supervisor.tick(self.instance, self.heartbeats, self.clock)
-        if isinstance(result, dg.SkipReason):
-            return []
-        return [request.tags[SLOT_TAG] for request in result.run_requests or []]
+        result = self.asked()
+        return [] if isinstance(result, dg.SkipReason) else [request.tags[SLOT_TAG] for request in result]
+
+    def asked(self) -> list[dg.RunRequest] | dg.SkipReason:
+        return self.supervisor.tick(self.instance, self.heartbeats, self.clock, slots=self.slots)
 
     def told(self) -> str:
-        result = self.supervisor.tick(self.instance, self.heartbeats, self.clock)
+        result = self.asked()
         assert isinstance(result, dg.SkipReason)
         return result.skip_message or ""
 
@@ -111,9 +113,8 @@ def scene(instance: dg.DagsterInstance) -> Scene:
 
 def test_missing_slots_are_asked_for_with_tags_and_config_and_without_a_run_key(instance: dg.DagsterInstance) -> None:
     scene = Scene(instance, slots=2)
-    result = scene.supervisor.tick(instance, scene.heartbeats, scene.clock)
-    assert isinstance(result, dg.SensorResult)
-    requests = list(result.run_requests or [])
+    requests = scene.asked()
+    assert isinstance(requests, list)
     assert [dict(request.tags) for request in requests] == [
         {STAGE_TAG: "parser", SLOT_TAG: "0"},
         {STAGE_TAG: "parser", SLOT_TAG: "1"},
