@@ -4,16 +4,22 @@ What may be stored is decided here, matching URLs is in `flow.rules`.
 """
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
 import re2
+from ada_url import URL
 
 from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority
 
 _HOST_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_ADDRESS = re.compile(r"\[[0-9a-f:.]+\]")
+_LOOKS_AROUND = "(?=", "(?!", "(?<"
+_QUIET = re2.Options()
+_QUIET.log_errors = False
 
 
 class PriorityRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,15 +34,27 @@ class PriorityRule(msgspec.Struct, frozen=True, kw_only=True):
 def check_host(host: str) -> str:
     """The host as it must be written; raises ValueError that says what to write instead."""
     bare = host[2:] if host.startswith("*.") else host
+    if _ADDRESS.fullmatch(host):
+        return host
     if bare != bare.lower():
         raise ValueError(f"host {host!r}: write it in lower case, {host.lower()!r}")
     if "/" in bare or ":" in bare:
         raise ValueError(f"host {host!r}: leave out scheme, port and path, write just 'news.example.com'")
     if "*" in bare:
         raise ValueError(f"host {host!r}: a wildcard is only allowed in front, as '*.example.com'")
+    if not bare.isascii():
+        raise ValueError(f"host {host!r}: write it as it is asked for, {_in_ascii(host)!r}")
     if not all(_HOST_LABEL.fullmatch(label) for label in bare.split(".")):
         raise ValueError(f"host {host!r} isn't a host name; write 'news.example.com' or '*.example.com'")
     return host
+
+
+def _in_ascii(host: str) -> str:
+    front = "*." if host.startswith("*.") else ""
+    try:
+        return front + str(URL(f"http://{host.removeprefix(front)}/").hostname)
+    except ValueError:
+        return "xn--..."
 
 
 def host_forms(host: str) -> tuple[str, ...]:
@@ -56,11 +74,34 @@ def check_path(pattern: str) -> str:
     """
     if len(pattern) > MAX_PATH_PATTERN:
         raise ValueError(f"path expression of {len(pattern)} characters; at most {MAX_PATH_PATTERN}")
+    if "\x00" in pattern or not _encodable(pattern):
+        raise ValueError(f"path expression {pattern!r} holds what no text column takes; write such signs as \\x{{...}}")
     try:
-        re2.compile(pattern)
+        re2.compile(pattern, _QUIET)
     except re2.error as error:
-        raise ValueError(f"path expression {pattern!r} isn't RE2: {error}") from None
+        raise ValueError(f"path expression {pattern!r} isn't RE2: {_reason(error)}") from None
     return pattern
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _reason(error: Exception) -> str:
+    # The binding gives what RE2 says as bytes.
+    (said,) = error.args
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    if any(sign in text for sign in _LOOKS_AROUND):
+        return f"{text}; it has no look-around, write what has to be there, or a rule of its own for the exception"
+    if text.startswith("invalid escape sequence") and text[-1].isdigit():
+        return f"{text}; it has no back references, write the alternatives out"
+    if text.startswith("invalid repetition size"):
+        return f"{text}; repeat at most 1000 times, or write + or *"
+    return text
 
 
 class SelectorSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +124,11 @@ class ParserRule(msgspec.Struct, frozen=True, kw_only=True):
     selectors: dict[str, SelectorSpec] = {}
     options: dict[str, str] = {}
     crawl_priority: int = 2
+
+
+def in_force(versions: Iterable[ParserRule]) -> ParserRule:
+    """Of the versions of one rule the newest enabled one, else the newest."""
+    return max(versions, key=lambda version: (version.enabled, version.version))
 
 
 def check_rule(rule: ParserRule) -> None:
@@ -133,6 +179,7 @@ class FetcherRule(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_fetcher_rule(rule: FetcherRule) -> None:
     """Raise `PermanentError` (`invalid_rule`) with the reason when the rule may not be stored."""
+    check_place(rule.host_pattern, "")
     if rule.requests_per_hour < 0 or min(rule.burst, rule.concurrency, rule.timeout_ms) < 1:
         reason = "burst, concurrency and timeout are at least 1, requests an hour at least 0 (0 = no limit)"
         raise PermanentError(f"fetcher rule for {rule.host_pattern!r}: {reason}", code="invalid_rule")

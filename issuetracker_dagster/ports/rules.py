@@ -19,17 +19,19 @@ class ParserRules(Protocol):
         """(host, path, priority) of all enabled rules, newest version of each, in saved order."""
 
     def all(self) -> Sequence[ParserRule]:
-        """The newest version of every rule, enabled or not, in saved order."""
+        """Every rule as it is in force (its newest enabled version, else its newest), in saved order."""
 
-    def get(self, rule_id: int) -> ParserRule | None: ...
+    def get(self, rule_id: int) -> ParserRule | None:
+        """The rule of which that is a version, as `all` has it."""
 
     def set_enabled(self, rule_id: int, *, enabled: bool) -> None:
         """Switch every version of that rule on or off; raises `PermanentError` (`invalid_rule`) when there is none."""
 
     def apply(self, rules: Sequence[ParserRule]) -> None:
-        """Make each of these the rule of its (host, path, type) in one transaction: all or none.
+        """Make each of these the rule in force of its (host, path, type) in one transaction: all or none.
 
-        Unlike `save` a priority given here counts. Raises `PermanentError` as `save` does.
+        Unlike with `save` a priority given here counts, and like `enabled` it is set for every version. What is so
+        already isn't touched; only other selectors or options make a new version. Raises as `save` does.
         """
 
     def blacklist(self) -> Sequence[BlacklistEntry]: ...
@@ -44,7 +46,8 @@ class ParserRules(Protocol):
         """Store the rule as the next version of its (host, path, type); returns it as stored.
 
         A successor inherits the `crawl_priority` of the version before it; the same selectors and options again make no
-        new version. Raises `PermanentError` (`invalid_rule`) for a priority outside 1..3 or a host that is none.
+        new version. Raises `PermanentError` (`invalid_rule`) for a priority outside 1..3, a host that is none or a path
+        that RE2 doesn't take.
         """
 
     def set_priority(self, rule_id: int, crawl_priority: int) -> None:
@@ -54,7 +57,7 @@ class ParserRules(Protocol):
         """The rule of the exact host, else of the longest wildcard above it."""
 
     def save_fetcher_rule(self, rule: FetcherRule) -> None:
-        """Insert or replace by `host_pattern`; raises `PermanentError` (`invalid_rule`) for limits that are none."""
+        """Insert or replace by `host_pattern`; raises `PermanentError` (`invalid_rule`) for a wrong host or limit."""
 
 
 class RuleSnapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,21 @@ from issuetracker_dagster.model.seeds import Seed
 from issuetracker_dagster.model.stage import Stage
 from tests.contracts.store_worlds import Stores
 
+UNFIT = [
+    ("News.example.com", "", "write it in lower case, 'news.example.com'"),
+    ("https://a.com/x", "", "leave out scheme, port and path"),
+    ("a.com:8080", "", "leave out scheme, port and path"),
+    ("news.*.com", "", "only allowed in front"),
+    ("*.뉴스.kr", "", r"write it as it is asked for, '\*\.xn--"),
+    ("a..com", "", "isn't a host name; write"),
+    ("a.com", "x" * 501, "at most 500"),
+    ("a.com", "(/a", "isn't RE2: missing"),
+    ("a.com", "^/(?!archive)", "no look-around"),
+    ("a.com", r"^/(a|b)/\1", "no back references"),
+    ("a.com", "a\x00b", "no text column takes"),
+]
+"""Hosts and paths of no page, and what is said of them."""
+
 
 def rule(
     host: str = "news.example.com", path: str = "", css: str = "h1", *, priority: int = 2, enabled: bool = True
@@ -59,11 +74,80 @@ def test_a_priority_outside_the_three_is_refused_with_the_reason(stores: Stores,
     assert [found.priority for found in stores.parser_rules.priority_rules(10)] == [Priority.NORMAL]
 
 
-def test_a_rule_that_could_never_match_is_refused(stores: Stores) -> None:
-    with pytest.raises(PermanentError, match="lower case"):
-        stores.parser_rules.save(rule(host="News.example.com"))
-    with pytest.raises(PermanentError, match="500 characters"):
-        stores.parser_rules.save(rule(path="x" * 501))
+@pytest.mark.parametrize(("host", "path", "said"), UNFIT)
+def test_a_rule_that_could_never_match_is_refused_with_what_to_write(
+    stores: Stores, host: str, path: str, said: str
+) -> None:
+    with pytest.raises(PermanentError, match=said):
+        stores.parser_rules.save(rule(host, path))
+    with pytest.raises(PermanentError, match=said):
+        stores.parser_rules.apply([rule(), rule(host, path)])
+    assert list(stores.parser_rules.all()) == []
+
+
+@pytest.mark.parametrize("priority", [0, 4, 9])
+def test_rules_are_applied_all_or_none(stores: Stores, priority: int) -> None:
+    kept = stores.parser_rules.save(rule(priority=1))
+    with pytest.raises(PermanentError, match=f"crawl_priority {priority}"):
+        stores.parser_rules.apply([rule(priority=3), rule(path="/a"), rule(path="/b", priority=priority)])
+    assert list(stores.parser_rules.all()) == [kept]
+
+
+def test_an_applied_rule_is_what_was_given_and_its_priority_is_that_of_every_version(stores: Stores) -> None:
+    stores.parser_rules.save(rule(priority=1))
+    stores.parser_rules.save(rule(css="h2"))
+    stores.parser_rules.apply([rule("b.com", priority=3), rule(css="h3", priority=3)])
+    first, second = stores.parser_rules.all()
+    assert msgspec.structs.replace(first, rule_id=0) == msgspec.structs.replace(rule(css="h3", priority=3), version=3)
+    assert (second.host_pattern, second.version, second.crawl_priority) == ("b.com", 1, 3)
+    found = stores.parser_rules.for_host("news.example.com", TargetType.ARTICLE)
+    assert [(version.version, version.crawl_priority) for version in found] == [(3, 3), (2, 3), (1, 3)]
+
+
+def test_applying_what_is_in_force_changes_nothing(stores: Stores) -> None:
+    for saved in (rule(), rule(css="h2"), rule("b.com", enabled=False), rule("*.c.com", priority=1)):
+        stores.parser_rules.save(saved)
+    before = list(stores.parser_rules.all())
+    stores.parser_rules.apply(before)
+    assert list(stores.parser_rules.all()) == before
+
+
+def test_applied_rules_are_saved_in_the_order_given(stores: Stores) -> None:
+    stores.parser_rules.apply([rule("z.com"), rule("a.com"), rule(path="/bb"), rule(path="/aa")])
+    assert [(found.host, found.path) for found in stores.parser_rules.priority_rules(10)] == [
+        ("z.com", ""), ("a.com", ""), ("news.example.com", "/bb"), ("news.example.com", "/aa"),
+    ]  # fmt: skip
+
+
+def test_a_rule_is_switched_off_and_on_in_every_version(stores: Stores) -> None:
+    first = stores.parser_rules.save(rule(priority=1))
+    second = stores.parser_rules.save(rule(css="h2"))
+    stores.parser_rules.set_enabled(first.rule_id, enabled=False)
+    assert list(stores.parser_rules.priority_rules(10)) == []
+    assert [found.enabled for found in stores.parser_rules.all()] == [False]
+    stores.parser_rules.set_enabled(second.rule_id, enabled=True)
+    assert len(stores.parser_rules.for_host("news.example.com", TargetType.ARTICLE)) == 2
+    assert list(stores.parser_rules.all()) == [second]
+    with pytest.raises(PermanentError, match="no parser rule 99"):
+        stores.parser_rules.set_enabled(99, enabled=False)
+
+
+def test_an_applied_rule_that_is_off_is_off_in_every_version(stores: Stores) -> None:
+    stores.parser_rules.save(rule())
+    stores.parser_rules.apply([rule(css="h2", enabled=False)])
+    assert list(stores.parser_rules.for_host("news.example.com", TargetType.ARTICLE)) == []
+    stores.parser_rules.apply([rule(css="h2")])
+    assert [found.version for found in stores.parser_rules.for_host("news.example.com", TargetType.ARTICLE)] == [2, 1]
+
+
+def test_any_version_of_a_rule_finds_what_is_in_force(stores: Stores) -> None:
+    first = stores.parser_rules.save(rule())
+    second = stores.parser_rules.save(rule(css="h2"))
+    draft = stores.parser_rules.save(rule(css="h3", enabled=False))
+    other = stores.parser_rules.save(rule(path="/a"))
+    assert [stores.parser_rules.get(each.rule_id) for each in (first, second, draft)] == [second] * 3
+    assert list(stores.parser_rules.all()) == [second, other]
+    assert stores.parser_rules.get(99) is None
 
 
 def test_the_longest_path_that_a_rule_may_have_is_stored(stores: Stores) -> None:
@@ -112,14 +196,32 @@ def test_a_disabled_newest_version_leaves_the_one_before_in_force(stores: Stores
 
 
 def test_the_blacklist_takes_a_host_and_path_once(stores: Stores) -> None:
-    entry = BlacklistEntry(host_pattern="*.example.com", path_pattern="/" + "가" * 3_000, mode=BlacklistMode.DROP)
-    stores.parser_rules.add_to_blacklist(entry)
-    stores.parser_rules.add_to_blacklist(msgspec.structs.replace(entry, mode=BlacklistMode.EXTRACT_LINKS_ONLY))
-    stores.parser_rules.add_to_blacklist(msgspec.structs.replace(entry, path_pattern="/b", source="auto"))
+    entry = BlacklistEntry(host_pattern="*.example.com", path_pattern="/" + "가" * 499, mode=BlacklistMode.DROP)
+    assert stores.parser_rules.add_to_blacklist(entry)
+    again = msgspec.structs.replace(entry, mode=BlacklistMode.EXTRACT_LINKS_ONLY)
+    assert not stores.parser_rules.add_to_blacklist(again)
+    assert stores.parser_rules.add_to_blacklist(msgspec.structs.replace(entry, path_pattern="/b", source="auto"))
     assert [(found.path_pattern, found.mode) for found in stores.parser_rules.blacklist()] == [
         (entry.path_pattern, BlacklistMode.DROP),
         ("/b", BlacklistMode.DROP),
     ]
+
+
+def test_an_entry_that_was_removed_may_be_added_anew(stores: Stores) -> None:
+    entry = BlacklistEntry(host_pattern="a.com", path_pattern="^/x")
+    stores.parser_rules.add_to_blacklist(entry)
+    assert not stores.parser_rules.remove_from_blacklist("a.com", "")
+    assert stores.parser_rules.remove_from_blacklist("a.com", "^/x")
+    assert not stores.parser_rules.remove_from_blacklist("a.com", "^/x")
+    assert list(stores.parser_rules.blacklist()) == []
+    assert stores.parser_rules.add_to_blacklist(entry)
+
+
+@pytest.mark.parametrize(("host", "path", "said"), UNFIT)
+def test_an_entry_that_could_never_match_is_refused(stores: Stores, host: str, path: str, said: str) -> None:
+    with pytest.raises(PermanentError, match=said):
+        stores.parser_rules.add_to_blacklist(BlacklistEntry(host_pattern=host, path_pattern=path))
+    assert list(stores.parser_rules.blacklist()) == []
 
 
 def test_the_nearest_fetcher_rule_wins(stores: Stores) -> None:

@@ -18,7 +18,7 @@ from issuetracker_dagster.adapters.sql.tables import METADATA
 from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.records import Content, Enrichment, IssueState, RawContent, Verdict
-from issuetracker_dagster.model.rules import ParserRule, SelectorSpec
+from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, ParserRule, SelectorSpec
 from issuetracker_dagster.ports.stores import MemberView
 
 IDS = st.integers(1, 6)
@@ -129,6 +129,32 @@ class StoresAgree(RuleBasedStateMachine):
     def set_priority(self, rule_id: int, priority: int) -> None:
         self.both("parser_rules", "set_priority", rule_id, priority)
 
+    @rule(rule_id=IDS, enabled=st.booleans())
+    def switch(self, rule_id: int, enabled: bool) -> None:
+        self.both("parser_rules", "set_enabled", rule_id, enabled=enabled)
+
+    @rule(places=st.lists(st.tuples(HOSTS, WORDS, WORDS, st.integers(0, 3), st.booleans()), max_size=3))
+    def apply_rules(self, places: list[tuple[str, str, str, int, bool]]) -> None:
+        self.both("parser_rules", "apply", [
+            ParserRule(
+                host_pattern=host,
+                path_pattern=path,
+                selectors={"title": SelectorSpec(css=css)},
+                crawl_priority=priority,
+                enabled=enabled,
+            )
+            for host, path, css, priority, enabled in places
+        ])  # fmt: skip
+        self.both("parser_rules", "all")
+
+    @rule(host=HOSTS, path=st.sampled_from(["a", "("]), mode=st.sampled_from(BlacklistMode), remove=st.booleans())
+    def blacklist(self, host: str, path: str, mode: BlacklistMode, remove: bool) -> None:
+        if remove:
+            self.both("parser_rules", "remove_from_blacklist", host, path)
+        else:
+            entry = BlacklistEntry(host_pattern=host, path_pattern=path, mode=mode)
+            self.both("parser_rules", "add_to_blacklist", entry)
+
     def teardown(self) -> None:
         # Once a run and not after each step: the many reads would take most of the time.
         for number in range(1, 7):
@@ -139,10 +165,12 @@ class StoresAgree(RuleBasedStateMachine):
             self.both("issues", "get", number)
             self.both("issues", "members", number, with_bodies=False)
             self.both("issues", "enrichment", number)
+            self.both("parser_rules", "get", number)
         self.both("issues", "open_members", "a", 5, 3, with_bodies=False)
         self.both("issues", "quiet", list(IssueState), 15, 3)
         self.both("parser_rules", "for_host", "news.example.com", TargetType.ARTICLE)
         self.both("parser_rules", "priority_rules", 4)
+        self.both("parser_rules", "blacklist")
         self.both("reports", "counts")
         self.both("reports", "contents", 4)
         self.both("reports", "issues", 4)

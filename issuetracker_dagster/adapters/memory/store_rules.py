@@ -14,8 +14,10 @@ from issuetracker_dagster.model.rules import (
     ParserRule,
     PriorityRule,
     check_fetcher_rule,
+    check_place,
     check_rule,
     host_forms,
+    in_force,
 )
 from issuetracker_dagster.ports.rules import RuleSnapshot
 
@@ -60,6 +62,39 @@ class MemoryParserRules:
             for rule in sorted(newest.values(), key=lambda rule: saved_order.index(_key(rule)))[:limit]
         ]
 
+    def all(self) -> Sequence[ParserRule]:
+        versions: dict[_RuleKey, list[ParserRule]] = {}
+        for rule in self._rules:
+            versions.setdefault(_key(rule), []).append(rule)
+        return [in_force(known) for known in versions.values()]
+
+    def get(self, rule_id: int) -> ParserRule | None:
+        target = next((rule for rule in self._rules if rule.rule_id == rule_id), None)
+        return None if target is None else in_force(rule for rule in self._rules if _key(rule) == _key(target))
+
+    def set_enabled(self, rule_id: int, *, enabled: bool) -> None:
+        with self._lock:
+            self._change(_key(self._version(rule_id)), enabled=enabled)
+
+    def apply(self, rules: Sequence[ParserRule]) -> None:
+        for rule in rules:
+            check_rule(rule)
+        with self._lock:
+            for rule in rules:
+                self._make_so(rule)
+
+    def _make_so(self, rule: ParserRule) -> None:
+        known = [version for version in self._rules if _key(version) == _key(rule)]
+        if not known:
+            self._append(rule, version=1)
+            return
+        now = in_force(known)
+        if (now.selectors, now.options) != (rule.selectors, rule.options):
+            self._append(rule, version=known[-1].version + 1)
+        self._change(_key(rule), crawl_priority=rule.crawl_priority)
+        if now.enabled is not rule.enabled:
+            self._change(_key(rule), enabled=rule.enabled)
+
     def save(self, rule: ParserRule) -> ParserRule:
         check_rule(rule)
         with self._lock:
@@ -67,32 +102,41 @@ class MemoryParserRules:
             latest = max(before, key=lambda known: known.version, default=None)
             if latest is not None and _reads_alike(latest, rule):
                 return latest
-            stored = msgspec.structs.replace(
-                rule,
-                rule_id=len(self._rules) + 1,
-                version=1 if latest is None else latest.version + 1,
-                crawl_priority=rule.crawl_priority if latest is None else latest.crawl_priority,
-            )
-            self._rules.append(stored)
-            return stored
+            if latest is None:
+                return self._append(rule, version=1)
+            return self._append(rule, version=latest.version + 1, crawl_priority=latest.crawl_priority)
 
     def set_priority(self, rule_id: int, crawl_priority: int) -> None:
         with self._lock:
-            target = next((rule for rule in self._rules if rule.rule_id == rule_id), None)
-            if target is None:
-                raise PermanentError(f"there is no parser rule {rule_id}", code="invalid_rule")
+            target = self._version(rule_id)
             check_rule(msgspec.structs.replace(target, crawl_priority=crawl_priority))
-            self._rules = [
-                msgspec.structs.replace(rule, crawl_priority=crawl_priority) if _key(rule) == _key(target) else rule
-                for rule in self._rules
-            ]
+            self._change(_key(target), crawl_priority=crawl_priority)
+
+    def _version(self, rule_id: int) -> ParserRule:
+        target = next((rule for rule in self._rules if rule.rule_id == rule_id), None)
+        if target is None:
+            raise PermanentError(f"there is no parser rule {rule_id}", code="invalid_rule")
+        return target
+
+    def _append(self, rule: ParserRule, **values: int) -> ParserRule:
+        stored = msgspec.structs.replace(rule, rule_id=len(self._rules) + 1, **values)
+        self._rules.append(stored)
+        return stored
+
+    def _change(self, key: _RuleKey, **values: int) -> None:
+        self._rules = [msgspec.structs.replace(rule, **values) if _key(rule) == key else rule for rule in self._rules]
 
     def blacklist(self) -> Sequence[BlacklistEntry]:
         return list(self._blacklist.values())
 
-    def add_to_blacklist(self, entry: BlacklistEntry) -> None:
+    def add_to_blacklist(self, entry: BlacklistEntry) -> bool:
+        check_place(entry.host_pattern, entry.path_pattern)
         with self._lock:
-            self._blacklist.setdefault((entry.host_pattern, entry.path_pattern), entry)
+            return self._blacklist.setdefault((entry.host_pattern, entry.path_pattern), entry) is entry
+
+    def remove_from_blacklist(self, host_pattern: str, path_pattern: str) -> bool:
+        with self._lock:
+            return self._blacklist.pop((host_pattern, path_pattern), None) is not None
 
     def fetcher_rule(self, host: str) -> FetcherRule | None:
         return next((self._fetcher_rules[form] for form in host_forms(host) if form in self._fetcher_rules), None)

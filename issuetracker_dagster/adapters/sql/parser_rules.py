@@ -1,38 +1,43 @@
-"""Rules by which pages are read, fetched and refused, and the snapshots of their priorities."""
+"""Rules by which pages are read and links are judged, and the snapshots of their priorities."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, and_, delete, func, select, update
+from sqlalchemy import Connection, Engine, Select, delete, func, select
 
+from issuetracker_dagster.adapters.sql.blacklist import SqlBlacklist, SqlFetcherRules
 from issuetracker_dagster.adapters.sql.engine import reading, writing
-from issuetracker_dagster.adapters.sql.tables_rules import (
-    FetcherRuleRow,
-    ParserBlacklistRow,
-    ParserRuleRow,
-    RuleSnapshotRow,
+from issuetracker_dagster.adapters.sql.rule_versions import (
+    Overtaken,
+    change,
+    grouped,
+    hold_table,
+    key_of,
+    make_so,
+    parser_rule,
+    save_next,
+    versions,
 )
-from issuetracker_dagster.adapters.sql.upserts import insert_into, upsert
-from issuetracker_dagster.errors import PermanentError, TransientError
+from issuetracker_dagster.adapters.sql.tables_rules import ParserRuleRow, RuleSnapshotRow
+from issuetracker_dagster.adapters.sql.upserts import insert_into
+from issuetracker_dagster.errors import TransientError
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.rules import (
     BlacklistEntry,
-    BlacklistMode,
     FetcherRule,
     ParserRule,
     PriorityRule,
-    SelectorSpec,
-    check_fetcher_rule,
     check_rule,
     host_forms,
+    in_force,
 )
-from issuetracker_dagster.model.urls import url_hash
 from issuetracker_dagster.ports.rules import RuleSnapshot
 
 KEPT_SNAPSHOTS = 100
 _WRITE_TRIES = 5
-_Selectors = dict[str, SelectorSpec]
+T = TypeVar("T")
 
 
 class SqlParserRules:
@@ -40,6 +45,8 @@ class SqlParserRules:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._blacklist = SqlBlacklist(engine)
+        self._fetcher_rules = SqlFetcherRules(engine)
 
     def for_host(self, host: str, target_type: TargetType) -> Sequence[ParserRule]:
         forms = host_forms(host)
@@ -49,7 +56,7 @@ class SqlParserRules:
             ParserRuleRow.enabled,
         )
         with reading(self._engine) as connection:
-            rules = [_parser_rule(row) for row in connection.execute(query).mappings()]
+            rules = [parser_rule(row) for row in connection.execute(query).mappings()]
         return sorted(rules, key=lambda r: (forms.index(r.host_pattern), -len(r.path_pattern), -r.version, r.rule_id))
 
     def priority_rules(self, limit: int) -> Sequence[PriorityRule]:
@@ -73,62 +80,70 @@ class SqlParserRules:
                 for found in connection.execute(query).mappings()
             ]
 
-    def save(self, rule: ParserRule) -> ParserRule:
-        check_rule(rule)
-        for _ in range(_WRITE_TRIES):
-            with writing(self._engine) as connection:
-                stored = _save_version(connection, rule)
-            if stored is not None:
-                return stored
-        raise TransientError(f"other writers kept saving versions of the rule for {rule.host_pattern!r}")
+    def all(self) -> Sequence[ParserRule]:
+        query = select(ParserRuleRow.__table__).order_by(ParserRuleRow.rule_id)
+        with reading(self._engine) as connection:
+            rows = [parser_rule(row) for row in connection.execute(query).mappings()]
+        return [in_force(versions) for versions in grouped(rows)]
+
+    def get(self, rule_id: int) -> ParserRule | None:
+        with reading(self._engine) as connection:
+            found = versions(connection, rule_id)
+        return in_force(found) if found else None
+
+    def set_enabled(self, rule_id: int, *, enabled: bool) -> None:
+        with writing(self._engine) as connection:
+            change(connection, key_of(connection, rule_id), enabled=enabled)
 
     def set_priority(self, rule_id: int, crawl_priority: int) -> None:
         with writing(self._engine) as connection:
-            one = connection.execute(select(ParserRuleRow.__table__).where(ParserRuleRow.rule_id == rule_id))
-            row = one.mappings().one_or_none()
-            if row is None:
-                raise PermanentError(f"there is no parser rule {rule_id}", code="invalid_rule")
-            rule = msgspec.structs.replace(_parser_rule(row), crawl_priority=crawl_priority)
+            host, path, kind = key = key_of(connection, rule_id)
+            check_rule(
+                ParserRule(
+                    host_pattern=host, path_pattern=path, target_type=TargetType(kind), crawl_priority=crawl_priority
+                )
+            )
+            change(connection, key, crawl_priority=crawl_priority)
+
+    def save(self, rule: ParserRule) -> ParserRule:
+        check_rule(rule)
+        return self._transaction(lambda connection: save_next(connection, rule))
+
+    def apply(self, rules: Sequence[ParserRule]) -> None:
+        for rule in rules:
             check_rule(rule)
-            connection.execute(update(ParserRuleRow).where(_same_rule(rule)).values(crawl_priority=crawl_priority))
+
+        def all_of_them(connection: Connection) -> None:
+            hold_table(connection)
+            for rule in rules:
+                make_so(connection, rule)
+
+        self._transaction(all_of_them)
+
+    def _transaction(self, write: Callable[[Connection], T]) -> T:
+        for left in reversed(range(_WRITE_TRIES)):
+            try:
+                with writing(self._engine) as connection:
+                    return write(connection)
+            except Overtaken:
+                if not left:
+                    raise
+        raise AssertionError("unreachable")
 
     def blacklist(self) -> Sequence[BlacklistEntry]:
-        query = select(ParserBlacklistRow.__table__).order_by(ParserBlacklistRow.entry_id)
-        with reading(self._engine) as connection:
-            return [
-                BlacklistEntry(
-                    host_pattern=row["host_pattern"],
-                    path_pattern=row["path_pattern"],
-                    mode=BlacklistMode(row["mode"]),
-                    source=row["source"],
-                )
-                for row in connection.execute(query).mappings()
-            ]
+        return self._blacklist.all()
 
-    def add_to_blacklist(self, entry: BlacklistEntry) -> None:
-        values = {
-            # A line break can't be in a host, so no two entries give the same text.
-            "entry_hash": url_hash(f"{entry.host_pattern}\n{entry.path_pattern}"),
-            "host_pattern": entry.host_pattern,
-            "path_pattern": entry.path_pattern,
-            "mode": entry.mode.value,
-            "source": entry.source,
-        }
-        with writing(self._engine) as connection:
-            connection.execute(insert_into(connection, ParserBlacklistRow).values(**values).on_conflict_do_nothing())
+    def add_to_blacklist(self, entry: BlacklistEntry) -> bool:
+        return self._blacklist.add(entry)
+
+    def remove_from_blacklist(self, host_pattern: str, path_pattern: str) -> bool:
+        return self._blacklist.remove(host_pattern, path_pattern)
 
     def fetcher_rule(self, host: str) -> FetcherRule | None:
-        forms = host_forms(host)
-        query = select(FetcherRuleRow.__table__).where(FetcherRuleRow.host_pattern.in_(forms))
-        with reading(self._engine) as connection:
-            found = {row["host_pattern"]: row for row in connection.execute(query).mappings()}
-        best = next((found[form] for form in forms if form in found), None)
-        return None if best is None else FetcherRule(**best)
+        return self._fetcher_rules.nearest(host)
 
     def save_fetcher_rule(self, rule: FetcherRule) -> None:
-        check_fetcher_rule(rule)
-        with writing(self._engine) as connection:
-            connection.execute(upsert(connection, FetcherRuleRow, msgspec.structs.asdict(rule), ["host_pattern"]))
+        self._fetcher_rules.save(rule)
 
 
 class SqlRuleSnapshots:
@@ -176,48 +191,3 @@ class SqlRuleSnapshots:
 
 def _latest_snapshot() -> Select[tuple[object, ...]]:
     return select(*RuleSnapshotRow.__table__.columns).order_by(RuleSnapshotRow.version.desc()).limit(1)
-
-
-def _save_version(connection: Connection, rule: ParserRule) -> ParserRule | None:
-    """The rule as stored; None when another writer stored that version first."""
-    versions = select(ParserRuleRow.__table__).where(_same_rule(rule)).order_by(ParserRuleRow.version.desc()).limit(1)
-    row = connection.execute(versions).mappings().one_or_none()
-    latest = None if row is None else _parser_rule(row)
-    if latest is not None:
-        if (latest.selectors, latest.options, latest.enabled) == (rule.selectors, rule.options, rule.enabled):
-            return latest
-        rule = msgspec.structs.replace(rule, version=latest.version + 1, crawl_priority=latest.crawl_priority)
-    else:
-        rule = msgspec.structs.replace(rule, version=1)
-    values = {name: value for name, value in msgspec.to_builtins(rule).items() if name != "rule_id"}
-    added = insert_into(connection, ParserRuleRow).values(**values).on_conflict_do_nothing()
-    rule_id = connection.execute(added.returning(ParserRuleRow.rule_id)).scalar_one_or_none()
-    return None if rule_id is None else msgspec.structs.replace(rule, rule_id=rule_id)
-
-
-def _same_rule(rule: ParserRule) -> ColumnElement[bool]:
-    return and_(
-        ParserRuleRow.host_pattern == rule.host_pattern,
-        ParserRuleRow.path_pattern == rule.path_pattern,
-        ParserRuleRow.target_type == rule.target_type.value,
-    )
-
-
-def _parser_rule(row: RowMapping) -> ParserRule:
-    try:
-        selectors = msgspec.convert(row["selectors"], _Selectors)
-        options = msgspec.convert(row["options"], dict[str, str])
-    except msgspec.ValidationError as error:
-        # People edit this table; what they wrote must be named, not blamed on a page.
-        raise PermanentError(f"parser rule {row['rule_id']} can't be read: {error}", code="invalid_rule") from None
-    return ParserRule(
-        rule_id=row["rule_id"],
-        host_pattern=row["host_pattern"],
-        path_pattern=row["path_pattern"],
-        target_type=TargetType(row["target_type"]),
-        version=row["version"],
-        enabled=row["enabled"],
-        selectors=selectors,
-        options=options,
-        crawl_priority=row["crawl_priority"],
-    )

@@ -1,0 +1,136 @@
+"""The versions of one parser rule inside a transaction: reading, adding and changing them together."""
+
+from collections.abc import Sequence
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, select, text, update
+
+from issuetracker_dagster.adapters.sql.tables_rules import ParserRuleRow
+from issuetracker_dagster.adapters.sql.upserts import insert_into
+from issuetracker_dagster.errors import PermanentError, TransientError
+from issuetracker_dagster.model.headers import TargetType
+from issuetracker_dagster.model.rules import ParserRule, SelectorSpec, in_force
+
+_Selectors = dict[str, SelectorSpec]
+_Key = tuple[str, str, str]
+
+
+class Overtaken(TransientError):
+    """Another writer stored that version first; the transaction has to begin anew."""
+
+
+def versions(connection: Connection, rule_id: int) -> list[ParserRule]:
+    """Every version of the rule that has one of that id, oldest first; empty when there is none."""
+    one = select(ParserRuleRow.__table__).where(ParserRuleRow.rule_id == rule_id).subquery()
+    names = ("host_pattern", "path_pattern", "target_type")
+    same = and_(*(getattr(ParserRuleRow, name) == one.c[name] for name in names))
+    query = select(ParserRuleRow.__table__).join(one, same).order_by(ParserRuleRow.version)
+    return [parser_rule(row) for row in connection.execute(query).mappings()]
+
+
+def hold_table(connection: Connection) -> None:
+    """Let nobody else write rules until the transaction ends; readers go on. SQLite has one writer anyway."""
+    if connection.dialect.name == "postgresql":
+        # Stronger than what a single writer holds from its first row on, so that neither can wait for the other.
+        connection.execute(text(f"LOCK TABLE {ParserRuleRow.__tablename__} IN EXCLUSIVE MODE"))
+
+
+def save_next(connection: Connection, rule: ParserRule) -> ParserRule:
+    """The rule as stored: as the next version, or the latest one when it reads alike. Raises `Overtaken`."""
+    known = _held(connection, rule)
+    if not known:
+        return _insert(connection, msgspec.structs.replace(rule, version=1))
+    latest = known[-1]
+    if (latest.selectors, latest.options, latest.enabled) == (rule.selectors, rule.options, rule.enabled):
+        return latest
+    version = latest.version + 1
+    return _insert(connection, msgspec.structs.replace(rule, version=version, crawl_priority=latest.crawl_priority))
+
+
+def make_so(connection: Connection, rule: ParserRule) -> None:
+    """Let this be what is in force for its host, path and type. Raises `Overtaken`."""
+    known = _held(connection, rule)
+    if not known:
+        _insert(connection, msgspec.structs.replace(rule, version=1))
+        return
+    now = in_force(known)
+    if (now.selectors, now.options) != (rule.selectors, rule.options):
+        _insert(connection, msgspec.structs.replace(rule, version=known[-1].version + 1))
+    change(connection, _key(rule), crawl_priority=rule.crawl_priority)
+    if now.enabled is not rule.enabled:
+        change(connection, _key(rule), enabled=rule.enabled)
+
+
+def key_of(connection: Connection, rule_id: int) -> _Key:
+    """Host, path and type of the rule of which that is a version; raises `PermanentError` when there is none.
+
+    Nothing else of the row is read, so that a rule whose selectors are broken can still be switched off.
+    """
+    columns = (ParserRuleRow.host_pattern, ParserRuleRow.path_pattern, ParserRuleRow.target_type)
+    row = connection.execute(select(*columns).where(ParserRuleRow.rule_id == rule_id)).one_or_none()
+    if row is None:
+        raise PermanentError(f"there is no parser rule {rule_id}", code="invalid_rule")
+    return row[0], row[1], row[2]
+
+
+def change(connection: Connection, key: _Key, **values: object) -> None:
+    """Set columns of every version of a rule, also of one that is being added at this moment."""
+    connection.execute(select(ParserRuleRow.rule_id).where(_same(key)).with_for_update())
+    connection.execute(update(ParserRuleRow).where(_same(key)).values(**values))
+
+
+def grouped(rules: Sequence[ParserRule]) -> list[list[ParserRule]]:
+    """Versions of the same rule together, in the order of their first ones."""
+    found: dict[_Key, list[ParserRule]] = {}
+    for rule in rules:
+        found.setdefault(_key(rule), []).append(rule)
+    return list(found.values())
+
+
+def parser_rule(row: RowMapping) -> ParserRule:
+    """The rule of a row; raises `PermanentError` that names it when it can't be read."""
+    try:
+        selectors = msgspec.convert(row["selectors"], _Selectors)
+        options = msgspec.convert(row["options"], dict[str, str])
+    except msgspec.ValidationError as error:
+        # People edit this table; what they wrote must be named, not blamed on a page.
+        raise PermanentError(f"parser rule {row['rule_id']} can't be read: {error}", code="invalid_rule") from None
+    return ParserRule(
+        rule_id=row["rule_id"],
+        host_pattern=row["host_pattern"],
+        path_pattern=row["path_pattern"],
+        target_type=TargetType(row["target_type"]),
+        version=row["version"],
+        enabled=row["enabled"],
+        selectors=selectors,
+        options=options,
+        crawl_priority=row["crawl_priority"],
+    )
+
+
+def _held(connection: Connection, rule: ParserRule) -> list[ParserRule]:
+    """Every version, oldest first, which nobody changes until the transaction ends."""
+    query = select(ParserRuleRow.__table__).where(_same(_key(rule))).order_by(ParserRuleRow.version)
+    return [parser_rule(row) for row in connection.execute(query.with_for_update()).mappings()]
+
+
+def _insert(connection: Connection, rule: ParserRule) -> ParserRule:
+    values = {name: value for name, value in msgspec.to_builtins(rule).items() if name != "rule_id"}
+    added = insert_into(connection, ParserRuleRow).values(**values).on_conflict_do_nothing()
+    rule_id = connection.execute(added.returning(ParserRuleRow.rule_id)).scalar_one_or_none()
+    if rule_id is None:
+        raise Overtaken(f"other writers kept saving versions of the rule for {rule.host_pattern!r}")
+    return msgspec.structs.replace(rule, rule_id=rule_id)
+
+
+def _key(rule: ParserRule) -> _Key:
+    return rule.host_pattern, rule.path_pattern, rule.target_type.value
+
+
+def _same(key: _Key) -> ColumnElement[bool]:
+    host, path, kind = key
+    return and_(
+        ParserRuleRow.host_pattern == host,
+        ParserRuleRow.path_pattern == path,
+        ParserRuleRow.target_type == kind,
+    )
