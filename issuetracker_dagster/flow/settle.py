@@ -14,6 +14,7 @@ from issuetracker_dagster.errors import IssueTrackerError, PermanentError, Publi
 from issuetracker_dagster.flow.dead_letter import bury, dead_letter
 from issuetracker_dagster.flow.publish import Publisher, Request
 from issuetracker_dagster.flow.retry import RetryScheduler
+from issuetracker_dagster.flow.upgrade import HostUpgrader
 from issuetracker_dagster.model.decision import (
     OUTAGE_DELAY_MS,
     ComeBack,
@@ -71,7 +72,10 @@ Settlement = Done | Later | Deferred | Kept
 
 
 class Settler:
-    """Settles the messages of one stage. `retry_in_place` is for direct mode without Redis."""
+    """Settles the messages of one stage. `retry_in_place` is for direct mode without Redis.
+
+    `upgrader` is the parser's, whose pages may come out empty.
+    """
 
     def __init__(
         self,
@@ -82,6 +86,7 @@ class Settler:
         publisher: Publisher,
         policy: RetryPolicy,
         clock: Clock,
+        upgrader: HostUpgrader | None = None,
         retry_in_place: bool = False,
         jitter: Callable[[], float] = random.random,
     ) -> None:
@@ -91,6 +96,7 @@ class Settler:
         self._publisher = publisher
         self._policy = policy
         self._clock = clock
+        self._upgrader = upgrader
         self._retry_in_place = retry_in_place
         self._jitter = jitter
 
@@ -99,6 +105,17 @@ class Settler:
 
         `payload` is None when the value didn't decode.
         """
+        if self._upgrader is not None:
+            try:
+                self._upgrader.consider(message, payload, result)
+            except (Unavailable, PublishFailed) as error:
+                logger.warning(
+                    "the host of %s waits for its upgrade: %s",
+                    message.identity,
+                    error,
+                    extra=action("publish.failed", root_id=message.headers.root_id),
+                )
+                return Later(OUTAGE_DELAY_MS)
         decision = decide(result, message.headers, self._policy, self._clock.now_ms(), self._jitter)
         try:
             return self._execute(decision, message, payload)

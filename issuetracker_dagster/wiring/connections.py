@@ -11,6 +11,7 @@ from issuetracker_dagster.adapters.kafka.producer import KafkaTopicProducer
 from issuetracker_dagster.adapters.kafka.topics import ensure_topics
 from issuetracker_dagster.adapters.redis.client import RedisClient, connect
 from issuetracker_dagster.adapters.redis.counters import RedisCounters
+from issuetracker_dagster.adapters.redis.empty_pages import RedisEmptyPages
 from issuetracker_dagster.adapters.redis.frontier import RedisFrontier
 from issuetracker_dagster.adapters.redis.heartbeats import RedisHeartbeats
 from issuetracker_dagster.adapters.redis.hosts import RedisHostGate
@@ -118,6 +119,10 @@ class Connections:
     @property
     def host_gate(self) -> RedisHostGate:
         return self._part("host_gate", lambda: RedisHostGate(self.redis))
+
+    @property
+    def empty_pages(self) -> RedisEmptyPages:
+        return self._part("empty_pages", lambda: RedisEmptyPages(self.redis))
 
     @property
     def frontier(self) -> RedisFrontier:

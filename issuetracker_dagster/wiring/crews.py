@@ -160,6 +160,7 @@ def _crew(
         publisher=wiring.publisher,
         policy=wiring.retry_policy(),
         clock=wiring.clock,
+        upgrader=wiring.upgrader if row.stage is Stage.PARSER and has_redis else None,
         retry_in_place=not has_redis,
     )
     work: StageWork[Any] = StageWork(

@@ -19,7 +19,6 @@ def build_handler(stage: Stage, wiring: Wiring) -> Handler[Any]:
 
 def _fetch(wiring: Wiring) -> Handler[Any]:
     from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
-    from issuetracker_dagster.model.rules import FetcherRule
     from issuetracker_dagster.stages.fetch.handler import FetchHandler
     from issuetracker_dagster.stages.fetch.options import FetchOptions
     from issuetracker_dagster.stages.fetch.robots import Robots
@@ -31,7 +30,7 @@ def _fetch(wiring: Wiring) -> Handler[Any]:
         max_bytes=fetch.max_bytes,
         max_redirects=fetch.max_redirects,
         robots=fetch.robots,
-        default_rule=FetcherRule(host_pattern="*", timeout_ms=fetch.timeout),
+        default_rule=wiring.default_fetcher_rule,
     )
     fetcher = AiohttpFetcher(allow_private_addresses=fetch.allow_private_addresses)
     stores = wiring.stores

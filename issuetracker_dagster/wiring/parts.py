@@ -12,9 +12,10 @@ from issuetracker_dagster.flow.resolve import priority_table, standard_chain
 from issuetracker_dagster.flow.retry import RetryScheduler
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.flow.schedule import ScheduleReport, publish_due_seeds
+from issuetracker_dagster.flow.upgrade import HostUpgrader
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.retry import RetryPolicy
-from issuetracker_dagster.model.rules import BlacklistMode
+from issuetracker_dagster.model.rules import BlacklistMode, FetcherRule
 from issuetracker_dagster.model.stage import FACTS, Stage, Topic
 from issuetracker_dagster.pipeline import queue_limits
 from issuetracker_dagster.wiring.connections import Connections
@@ -58,6 +59,23 @@ class Wiring(Connections):
             times=DedupeTimes(
                 article_ms=self.settings.publish.ingestion_lock_ttl,
                 category_ms=self.settings.publish.category_guard_ttl,
+            ),
+        )
+
+    @property
+    def default_fetcher_rule(self) -> FetcherRule:
+        """How hosts without a fetcher rule are asked."""
+        return FetcherRule(host_pattern="*", timeout_ms=self.settings.fetch.timeout)
+
+    @property
+    def upgrader(self) -> HostUpgrader:
+        return self._part(
+            "upgrader",
+            lambda: HostUpgrader(
+                pages=self.empty_pages,
+                rules=self.stores.parser_rules,
+                publisher=self.publisher,
+                default_rule=self.default_fetcher_rule,
             ),
         )
 

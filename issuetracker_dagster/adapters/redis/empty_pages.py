@@ -22,7 +22,7 @@ class RedisEmptyPages:
 
     def note(self, host: str, page: EmptyPage, *, switched: bool) -> Sequence[EmptyPage]:
         limits = map(str, (int(switched), ENOUGH, MOST_KEPT, self._window_ms))
-        args = [page.owner, msgspec.json.encode(page), *limits]
+        args: list[str | bytes] = [page.owner, msgspec.json.encode(page), *limits]
         return [
             msgspec.json.decode(one, type=EmptyPage)
             for one in script("host_empty").run(self._client, [_key(host)], args)
