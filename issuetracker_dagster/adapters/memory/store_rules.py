@@ -19,7 +19,6 @@ from issuetracker_dagster.model.rules import (
     host_forms,
     in_force,
 )
-from issuetracker_dagster.ports.rules import RuleSnapshot
 
 _RuleKey = tuple[str, str, TargetType]
 
@@ -149,30 +148,3 @@ class MemoryParserRules:
 
 def _reads_alike(known: ParserRule, rule: ParserRule) -> bool:
     return (known.selectors, known.options, known.enabled) == (rule.selectors, rule.options, rule.enabled)
-
-
-class MemoryRuleSnapshots:
-    """The port `RuleSnapshots`."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._snapshots: list[RuleSnapshot] = []
-
-    def latest_version(self) -> int:
-        return len(self._snapshots)
-
-    def latest(self) -> RuleSnapshot | None:
-        return self._snapshots[-1] if self._snapshots else None
-
-    def save(self, fingerprint: str, rules: Sequence[PriorityRule], created_ms: int) -> int:
-        with self._lock:
-            if not self._snapshots or self._snapshots[-1].fingerprint != fingerprint:
-                self._snapshots.append(
-                    RuleSnapshot(
-                        version=len(self._snapshots) + 1,
-                        fingerprint=fingerprint,
-                        rules=tuple(rules),
-                        created_ms=created_ms,
-                    )
-                )
-            return len(self._snapshots)

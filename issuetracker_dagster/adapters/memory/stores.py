@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from issuetracker_dagster.adapters.memory.rule_snapshots import MemoryRuleSnapshots
 from issuetracker_dagster.adapters.memory.store_contents import MemoryContents, MemoryRawContents
 from issuetracker_dagster.adapters.memory.store_issues import MemoryIssues
-from issuetracker_dagster.adapters.memory.store_rules import MemoryParserRules, MemoryRuleSnapshots
+from issuetracker_dagster.adapters.memory.store_rules import MemoryParserRules
 from issuetracker_dagster.adapters.memory.store_seeds import MemorySeeds
 from issuetracker_dagster.adapters.memory.store_traces import MemoryMessageTrace, MemoryPublishedRecent
 from issuetracker_dagster.model.message import Message

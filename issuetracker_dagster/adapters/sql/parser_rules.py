@@ -1,10 +1,9 @@
-"""Rules by which pages are read and links are judged, and the snapshots of their priorities."""
+"""Rules by which pages are read and links are judged."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-import msgspec
-from sqlalchemy import Connection, Engine, Select, delete, func, select
+from sqlalchemy import Connection, Engine, func, select
 
 from issuetracker_dagster.adapters.sql.blacklist import SqlBlacklist, SqlFetcherRules
 from issuetracker_dagster.adapters.sql.engine import reading, writing
@@ -19,9 +18,7 @@ from issuetracker_dagster.adapters.sql.rule_versions import (
     save_next,
     versions,
 )
-from issuetracker_dagster.adapters.sql.tables_rules import ParserRuleRow, RuleSnapshotRow
-from issuetracker_dagster.adapters.sql.upserts import insert_into
-from issuetracker_dagster.errors import TransientError
+from issuetracker_dagster.adapters.sql.tables_rules import ParserRuleRow
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.rules import (
@@ -33,9 +30,7 @@ from issuetracker_dagster.model.rules import (
     host_forms,
     in_force,
 )
-from issuetracker_dagster.ports.rules import RuleSnapshot
 
-KEPT_SNAPSHOTS = 100
 _WRITE_TRIES = 5
 T = TypeVar("T")
 
@@ -144,50 +139,3 @@ class SqlParserRules:
 
     def save_fetcher_rule(self, rule: FetcherRule) -> None:
         self._fetcher_rules.save(rule)
-
-
-class SqlRuleSnapshots:
-    """The port `RuleSnapshots`; the last 100 versions are kept."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def latest_version(self) -> int:
-        with reading(self._engine) as connection:
-            return connection.execute(select(func.max(RuleSnapshotRow.version))).scalar_one() or 0
-
-    def latest(self) -> RuleSnapshot | None:
-        with reading(self._engine) as connection:
-            row = connection.execute(_latest_snapshot()).mappings().one_or_none()
-        if row is None:
-            return None
-        return RuleSnapshot(
-            version=row["version"],
-            fingerprint=row["fingerprint"],
-            rules=msgspec.convert(row["rules"], tuple[PriorityRule, ...]),
-            created_ms=row["created_ms"],
-        )
-
-    def save(self, fingerprint: str, rules: Sequence[PriorityRule], created_ms: int) -> int:
-        for _ in range(_WRITE_TRIES):
-            with writing(self._engine) as connection:
-                latest = connection.execute(_latest_snapshot()).mappings().one_or_none()
-                if latest is not None and latest["fingerprint"] == fingerprint:
-                    return int(latest["version"])
-                version = 1 if latest is None else int(latest["version"]) + 1
-                values = {
-                    "version": version,
-                    "fingerprint": fingerprint,
-                    "rules": msgspec.to_builtins(rules),
-                    "created_ms": created_ms,
-                }
-                added = insert_into(connection, RuleSnapshotRow).values(**values).on_conflict_do_nothing()
-                if connection.execute(added.returning(RuleSnapshotRow.version)).all():
-                    old = delete(RuleSnapshotRow).where(RuleSnapshotRow.version <= version - KEPT_SNAPSHOTS)
-                    connection.execute(old)
-                    return version
-        raise TransientError("other writers kept saving snapshots of the priority rules")
-
-
-def _latest_snapshot() -> Select[tuple[object, ...]]:
-    return select(*RuleSnapshotRow.__table__.columns).order_by(RuleSnapshotRow.version.desc()).limit(1)

@@ -5,9 +5,10 @@ from sqlalchemy import Engine
 from issuetracker_dagster.adapters.sql.contents import SqlContents
 from issuetracker_dagster.adapters.sql.dead_letters import SqlDeadLetterIndex
 from issuetracker_dagster.adapters.sql.issues import SqlIssues
-from issuetracker_dagster.adapters.sql.parser_rules import SqlParserRules, SqlRuleSnapshots
+from issuetracker_dagster.adapters.sql.parser_rules import SqlParserRules
 from issuetracker_dagster.adapters.sql.raw_contents import SqlRawContents
 from issuetracker_dagster.adapters.sql.reports import SqlReports
+from issuetracker_dagster.adapters.sql.rule_snapshots import SqlRuleSnapshots
 from issuetracker_dagster.adapters.sql.seeds import SqlSeeds
 from issuetracker_dagster.adapters.sql.traces import SqlMessageTrace, SqlPublishedRecent
 
