@@ -1,6 +1,7 @@
 """The way to Redis: which URLs are taken, what an outage says, and what is known about the disk."""
 
 import logging
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -98,6 +99,36 @@ def test_a_read_only_replica_is_an_outage(clean_redis7_url: str) -> None:
 @pytest.mark.services
 def test_a_write_is_confirmed_on_disk_where_the_server_can_tell(valkey_url: str) -> None:
     assert wait_durable(connect(valkey_url), "test:fence") is True
+
+
+@pytest.mark.services
+def test_a_confirmation_doesnt_wait_until_the_server_looks_by_itself(valkey_url: str) -> None:
+    client = connect(valkey_url)
+    began = time.monotonic()
+    for number in range(20):
+        command(client, "SET", "test:confirmed", str(number))
+        assert wait_durable(client, "test:fence")
+    assert time.monotonic() - began < 1.0  # twenty looks, ten a second, are two
+
+
+@pytest.mark.services
+def test_a_confirmation_leaves_no_reply_behind_on_its_connection(valkey_url: str) -> None:
+    client = connect(valkey_url, max_connections=1)
+    for number in range(20):
+        assert wait_durable(client, "test:fence")
+        assert command(client, "ECHO", str(number)) == str(number).encode()
+
+
+@pytest.mark.services
+def test_a_disk_that_doesnt_confirm_in_time_is_an_outage(clean_valkey_url: str) -> None:
+    client = connect(clean_valkey_url)
+    command(client, "CONFIG", "SET", "appendfsync", "no")
+    try:
+        with pytest.raises(Unavailable, match="didn't confirm its append-only file within 50 ms"):
+            wait_durable(client, "test:fence", timeout_ms=50)
+        assert command(client, "ECHO", "still in step") == b"still in step"
+    finally:
+        command(client, "CONFIG", "SET", "appendfsync", "everysec")
 
 
 @pytest.mark.services

@@ -4,6 +4,7 @@ Nothing here knows what is stored. Retrying is safe because every script and com
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -29,6 +30,7 @@ SOCKET_TIMEOUT_S = 5.0
 """The longest a reply may take. Blocking commands must ask for less, see `BLOCK_LIMIT_S`."""
 BLOCK_LIMIT_S = 0.8 * SOCKET_TIMEOUT_S
 RETRIES = 3
+FIRST_NUDGE_S, LAST_NUDGE_S = 0.0005, 0.05
 HEALTH_CHECK_S = 30
 
 ACCEPTED_URLS = "redis://, rediss://, unix:// or redis+sentinel://host:port,host:port/service/db"
@@ -155,12 +157,7 @@ def wait_durable(client: RedisClient, fence_key: str, timeout_ms: int = 2000) ->
     pooled connection they took. Raises `Unavailable` when the disk doesn't confirm within `timeout_ms`.
     """
     with redis_errors("confirm writes on disk"):
-        pipeline: Any = _node_of(client, fence_key).pipeline(transaction=False)
-        pipeline.execute_command("SET", fence_key, "1")
-        pipeline.execute_command("WAITAOF", "1", "0", str(timeout_ms))
-        written, confirmed = pipeline.execute(raise_on_error=False)
-        if isinstance(written, Exception):
-            raise written
+        confirmed = _ask_for_disk(_node_of(client, fence_key), fence_key, timeout_ms)
     if isinstance(confirmed, redis_exceptions.ResponseError):
         _say_once("unknown" if "unknown command" in str(confirmed).lower() else "off")
         return False
@@ -169,6 +166,48 @@ def wait_durable(client: RedisClient, fence_key: str, timeout_ms: int = 2000) ->
     if confirmed[0] < 1:
         raise Unavailable(f"Redis (REDIS_URL) didn't confirm its append-only file within {timeout_ms} ms")
     return True
+
+
+def _ask_for_disk(client: redis.Redis, fence_key: str, timeout_ms: int) -> Any:
+    """The reply to WAITAOF, a refusal as the exception that it is.
+
+    A server looks after those who wait when something wakes it, else ten times a second (`hz`). So it is woken by PINGs
+    on the waiting connection, which are answered behind WAITAOF.
+    """
+    pool: Any = client.connection_pool
+    connection = pool.get_connection()
+
+    def once() -> Any:
+        words = (("SET", fence_key, "1"), ("WAITAOF", "1", "0", str(timeout_ms)))
+        connection.send_packed_command(connection.pack_commands(words))
+        written = reply_or_refusal()
+        pings, pause_s, deadline = 0, FIRST_NUDGE_S, time.monotonic() + timeout_ms / 1000
+        while not connection.can_read(timeout=pause_s) and time.monotonic() < deadline:
+            connection.send_command("PING", check_health=False)
+            pings, pause_s = pings + 1, min(2 * pause_s, LAST_NUDGE_S)
+        confirmed = reply_or_refusal()
+        for _ in range(pings):
+            connection.read_response()
+        if isinstance(written, Exception):
+            raise written
+        return confirmed
+
+    def reply_or_refusal() -> Any:
+        try:
+            return connection.read_response()
+        except redis_exceptions.ResponseError as refusal:
+            return refusal
+
+    def after_failure(_: BaseException) -> None:
+        connection.disconnect()
+
+    try:
+        return connection.retry.call_with_retry(once, after_failure)
+    except BaseException as error:
+        after_failure(error)  # interrupted, its replies would go to whoever has the connection next
+        raise
+    finally:
+        pool.release(connection)
 
 
 def _node_of(client: RedisClient, key: str) -> redis.Redis:
