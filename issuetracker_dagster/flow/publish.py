@@ -5,11 +5,12 @@ Retries, recrawls and redrives don't: they keep their priority and pass dedupe b
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
-from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.flow.dedupe import Dedupe, DedupeTimes
 from issuetracker_dagster.flow.resolve import CompositePriorityResolver
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.model.headers import Headers, TargetType
@@ -21,10 +22,17 @@ from issuetracker_dagster.model.stage import CRAWL_TOPICS
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.model.urls import BadUrl, host_of, normalise
 from issuetracker_dagster.ports.clock import Clock
-from issuetracker_dagster.ports.locks import IngestionLock
+from issuetracker_dagster.ports.locks import IngestionLock, Mark
 from issuetracker_dagster.ports.topics import Producer
+from issuetracker_dagster.ports.traces import PublishedJob
 
 logger = logging.getLogger(__name__)
+
+BATCH = 500
+"""Most jobs between a pending marker and its confirmation, which have a minute."""
+
+LONGEST_URL = 8_000
+"""In characters. A longer one is no page, and its message might cost its whole batch the broker's consent."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +48,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What became of a publish, by count, and the messages that are in Kafka now."""
+    """What became of a publish, by count, and the messages that are out now (in Kafka, or in the buffer before it)."""
 
     published: tuple[Message, ...] = ()
     known: int = 0
@@ -48,22 +56,11 @@ class Report(msgspec.Struct, frozen=True):
     malformed: int = 0
 
 
-class DedupeTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a published URL counts as known, in milliseconds; feeds and sitemaps count half their interval."""
-
-    article_ms: int = 86_400_000
-    category_ms: int = 60_000
-
-    def ttl_ms(self, job: CrawlJob) -> int:
-        if job.target_type is TargetType.ARTICLE:
-            return self.article_ms
-        if job.target_type is TargetType.CATEGORY or not job.interval_ms:
-            return self.category_ms
-        return job.interval_ms // 2
-
-
 class Publisher:
-    """Publishes crawl jobs. `blacklist` gives the table of the moment."""
+    """Publishes crawl jobs through `producer`, which may put first publishes aside into the buffer.
+
+    `blacklist` gives the table of the moment; `published` is told what went out, batch by batch.
+    """
 
     def __init__(
         self,
@@ -74,109 +71,112 @@ class Publisher:
         resolver: CompositePriorityResolver,
         clock: Clock,
         times: DedupeTimes,
+        published: Callable[[Sequence[PublishedJob]], None],
     ) -> None:
         self._producer = producer
-        self._ingestion = ingestion
+        self._dedupe = Dedupe(ingestion, times)
         self._blacklist = blacklist
         self._resolver = resolver
         self._clock = clock
-        self._times = times
+        self._published = published
 
     def publish(self, requests: Iterable[Request]) -> Report:
-        """Publish what is new and allowed. Raises `PublishFailed` when the broker doesn't acknowledge.
+        """Publish what is new and allowed, in the order given. Raises `PublishFailed` when it isn't acknowledged.
 
-        Order of effects for each URL: pending marker, publish, full marker; after a failure the pending markers go, so
-        that the URL isn't locked out.
+        Order of effects in each batch: pending markers, publish, full markers, a round trip each. After a failure the
+        pending markers of the batch go, so that no URL is locked out; batches before it stay published.
         """
-        begun: dict[tuple[str, str], Request] = {}
+        reports = [self._publish(batch) for batch in _batches(requests)]
+        return Report(
+            tuple(message for report in reports for message in report.published),
+            sum(report.known for report in reports),
+            sum(report.blacklisted for report in reports),
+            sum(report.malformed for report in reports),
+        )
+
+    def priority_of(self, request: Request) -> Priority:
+        """The priority with which that request would be published. Raises `BadUrl`."""
+        return self._resolver.resolve(_identified(request).job, request.priority).priority
+
+    def _publish(self, requests: Sequence[Request]) -> Report:
+        asked = [each for request in requests if (each := _readable(request))]
+        fresh = self._fresh(asked)
         try:
-            return self._publish(requests, begun)
+            blacklist = self._blacklist()
+            judged = [(each, _judged(each, blacklist)) for each in fresh]
+            allowed = [passed for _, passed in judged if passed]
+            ready = [self._ready(each) for each in allowed]
+            if ready:
+                self._producer.publish([record for _, record, _ in ready])
         except BaseException:
-            self._abandon(begun.values())
+            self._dedupe.abandon(_marks(fresh))
             raise
+        self._dedupe.abandon(_marks(each for each, passed in judged if not passed))
+        self._dedupe.confirm([(each.mark, each.job) for each in allowed if each.request.dedupe])
+        self._tell(ready)
+        messages = tuple(message for message, _, _ in ready)
+        return Report(messages, len(asked) - len(fresh), len(fresh) - len(allowed), len(requests) - len(asked))
 
-    def _publish(self, requests: Iterable[Request], begun: dict[tuple[str, str], Request]) -> Report:
-        known = blacklisted = malformed = 0
-        fresh: list[tuple[Request, Message]] = []
-        for request in requests:
-            try:
-                request = _normalised(request)
-                # A marker may be taken again by its parent, so it doesn't tell a URL that is twice in this batch.
-                named = request.parent, request.job.url
-                if request.dedupe and (named in begun or not self._begin(request)):
-                    known += 1
+    def _fresh(self, asked: Sequence["_Asked"]) -> list["_Asked"]:
+        """Those that nobody has published lately; a link that a page has twice is there once, with or without Redis."""
+        seen: set[str] = set()
+        answers = iter(self._dedupe.begin(_marks(asked)))
+        fresh = []
+        for each in asked:
+            if each.request.dedupe:
+                is_new = next(answers) and each.root_id not in seen
+                seen.add(each.root_id)
+                if not is_new:
                     continue
-                begun[named] = request
-                judged = self._judge(request)
-            except BadUrl as error:
-                malformed += 1
-                logger.info("a URL was dropped: %s", error, extra=action("message.dropped", reason="bad_url"))
-                continue
-            if judged is None:
-                blacklisted += 1
-                self._abandon([request])
-                continue
-            fresh.append((judged, self._message(judged)))
-        self._send(fresh)
-        return Report(tuple(message for _, message in fresh), known, blacklisted, malformed)
+            fresh.append(each)
+        return fresh
 
-    def _judge(self, request: Request) -> Request | None:
-        mode = self._blacklist().find(request.job.url)
-        if mode is BlacklistMode.DROP:
-            return None
-        if mode is BlacklistMode.EXTRACT_LINKS_ONLY and request.job.target_type is TargetType.ARTICLE:
-            job = msgspec.structs.replace(request.job, target_type=TargetType.CATEGORY)
-            return msgspec.structs.replace(request, job=job)
-        return request
-
-    def _message(self, request: Request) -> Message:
-        job = request.job
-        root_id = root_id_of(request.parent, job.url)
+    def _ready(self, asked: "_Asked") -> "_Ready":
+        job, root_id = asked.job, asked.root_id
+        resolution = self._resolver.resolve(job, asked.request.priority)
+        host, now_ms = host_of(job.url), self._clock.now_ms()
         headers = Headers(
             root_id=root_id,
-            priority=self._resolver.resolve(job, request.priority),
+            priority=resolution.priority,
             crawler=job.crawler,
             target_type=job.target_type,
             timeout_ms=job.timeout_ms,
-            trace_id=request.trace_id or root_id,
-            first_published_ms=self._clock.now_ms(),
+            trace_id=asked.request.trace_id or root_id,
+            first_published_ms=now_ms,
         )
-        return Message(headers, host_of(job.url).encode(), encode_payload(job))
+        message = Message(headers, host.encode(), encode_payload(job))
+        row = PublishedJob(
+            url=job.url,
+            host=host,
+            source=job.source,
+            target_type=job.target_type,
+            priority=int(resolution.priority),
+            decided_by=resolution.decided_by,
+            at_ms=now_ms,
+        )
+        return message, Outgoing.of(CRAWL_TOPICS[resolution.priority], message), row
 
-    def _send(self, fresh: Sequence[tuple[Request, Message]]) -> None:
-        if not fresh:
-            return
-        self._producer.publish([Outgoing.of(CRAWL_TOPICS[m.headers.priority], m) for _, m in fresh])
-        for request, message in fresh:
-            self._confirm(request)
-            logger.debug("published", extra=action("message.published", root_id=message.headers.root_id))
+    def _tell(self, ready: Sequence["_Ready"]) -> None:
+        if logger.isEnabledFor(logging.DEBUG):
+            for message, _, _ in ready:
+                logger.debug("published", extra=action("message.published", root_id=message.headers.root_id))
+        if ready:
+            self._published([row for _, _, row in ready])
 
-    def _begin(self, request: Request) -> bool:
-        try:
-            return self._ingestion.begin(request.job.url, request.parent)
-        except Unavailable as error:
-            # Publishing goes on without Redis: a URL fetched twice is better than a story missed.
-            logger.warning("publishing without dedupe: %s", error, extra=action("publish.fallback"))
-            return True
 
-    def _confirm(self, request: Request) -> None:
-        if not request.dedupe:
-            return
-        try:
-            self._ingestion.confirm(request.job.url, request.parent, self._times.ttl_ms(request.job))
-        except Unavailable as error:
-            logger.warning("the dedupe marker stays short: %s", error, extra=action("publish.fallback"))
+class _Asked(msgspec.Struct, frozen=True):
+    """A request with the job as it is known, and its root id, which owns its marker."""
 
-    def _abandon(self, requests: Iterable[Request]) -> None:
-        for request in requests:
-            if not request.dedupe:
-                continue
-            try:
-                self._ingestion.abandon(request.job.url, request.parent)
-            except Unavailable:
-                # The pending marker ends by itself after a minute, and its parent may take it again before.
-                logger.warning("pending dedupe markers stay for a minute", extra=action("publish.fallback"))
-                return
+    request: Request
+    job: CrawlJob
+    root_id: str
+
+    @property
+    def mark(self) -> Mark:
+        return Mark(self.job.url, self.root_id)
+
+
+_Ready = tuple[Message, Outgoing, PublishedJob]
 
 
 def root_id_of(parent: str, url: str) -> str:
@@ -184,6 +184,38 @@ def root_id_of(parent: str, url: str) -> str:
     return hashlib.sha256(f"{parent}\n{url}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-def _normalised(request: Request) -> Request:
-    job = msgspec.structs.replace(request.job, url=normalise(request.job.url))
-    return msgspec.structs.replace(request, job=job)
+def _batches(requests: Iterable[Request]) -> Iterator[list[Request]]:
+    remaining = iter(requests)
+    while batch := list(islice(remaining, BATCH)):
+        yield batch
+
+
+def _identified(request: Request) -> _Asked:
+    url = normalise(request.job.url)
+    if len(url) > LONGEST_URL:
+        raise BadUrl(f"{url[:200]!r} and so on is {len(url)} characters long")
+    job = request.job if url == request.job.url else msgspec.structs.replace(request.job, url=url)
+    return _Asked(request, job, root_id_of(request.parent, url))
+
+
+def _readable(request: Request) -> _Asked | None:
+    try:
+        return _identified(request)
+    except BadUrl as error:
+        logger.info("a URL was dropped: %s", error, extra=action("message.dropped", reason="bad_url"))
+        return None
+
+
+def _judged(asked: _Asked, blacklist: HostTable[BlacklistMode]) -> _Asked | None:
+    """The request as the blacklist lets it pass: not at all, or an article's page for its links only."""
+    mode = blacklist.find(asked.job.url)
+    if mode is BlacklistMode.DROP:
+        return None
+    if mode is BlacklistMode.EXTRACT_LINKS_ONLY and asked.job.target_type is TargetType.ARTICLE:
+        job = msgspec.structs.replace(asked.job, target_type=TargetType.CATEGORY)
+        return msgspec.structs.replace(asked, job=job)
+    return asked
+
+
+def _marks(asked: Iterable[_Asked]) -> list[Mark]:
+    return [each.mark for each in asked if each.request.dedupe]

@@ -6,8 +6,9 @@ from issuetracker_dagster.adapters.kafka.intake import KafkaIntakeReader
 from issuetracker_dagster.adapters.kafka.lag import KafkaLag
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
 from issuetracker_dagster.adapters.redis.urls import RedisIngestionLock
+from issuetracker_dagster.flow.dedupe import DedupeTimes
 from issuetracker_dagster.flow.intake import ZSetIntake
-from issuetracker_dagster.flow.publish import DedupeTimes, Publisher
+from issuetracker_dagster.flow.publish import Publisher
 from issuetracker_dagster.flow.resolve import priority_table, standard_chain
 from issuetracker_dagster.flow.retry import RetryScheduler
 from issuetracker_dagster.flow.rules import HostTable
@@ -60,6 +61,7 @@ class Wiring(Connections):
                 article_ms=self.settings.publish.ingestion_lock_ttl,
                 category_ms=self.settings.publish.category_guard_ttl,
             ),
+            published=self.published_log.note,
         )
 
     @property

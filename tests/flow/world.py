@@ -3,27 +3,32 @@
 from collections.abc import Mapping
 
 from issuetracker_dagster.adapters.clock import FakeClock
+from issuetracker_dagster.adapters.memory.empty_pages import MemoryEmptyPages
 from issuetracker_dagster.adapters.memory.locks import MemoryLocks
 from issuetracker_dagster.adapters.memory.queue import MemoryStageQueue
 from issuetracker_dagster.adapters.memory.readers import MemoryIntakeReader, MemoryProducer
 from issuetracker_dagster.adapters.memory.retries import MemoryRetrySet
+from issuetracker_dagster.adapters.memory.stores import MemoryStores
 from issuetracker_dagster.adapters.memory.topics import MemoryBroker
 from issuetracker_dagster.adapters.memory.urls import MemoryIngestionLock
+from issuetracker_dagster.flow.dedupe import DedupeTimes
 from issuetracker_dagster.flow.intake import ZSetIntake
-from issuetracker_dagster.flow.publish import DedupeTimes, Publisher
-from issuetracker_dagster.flow.resolve import standard_chain
+from issuetracker_dagster.flow.publish import Publisher
+from issuetracker_dagster.flow.resolve import PriorityTable, standard_chain
 from issuetracker_dagster.flow.retry import RetryScheduler
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.flow.settle import Settler
+from issuetracker_dagster.flow.upgrade import HostUpgrader
 from issuetracker_dagster.model.headers import Headers, TargetType
 from issuetracker_dagster.model.message import Message, Origin, Outgoing, Record
 from issuetracker_dagster.model.payload import CrawlJob, RawContentRef, encode_payload
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import QueueLimits
 from issuetracker_dagster.model.retry import RetryPolicy
-from issuetracker_dagster.model.rules import BlacklistMode
+from issuetracker_dagster.model.rules import BlacklistMode, FetcherRule
 from issuetracker_dagster.model.stage import FACTS, Stage, Topic
 from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.traces import PublishedJob
 
 PARTITIONS: Mapping[str, int] = {topic.value: 2 for topic in Topic}
 
@@ -40,8 +45,11 @@ class World:
         self.retries = RetryScheduler(self.retry_set, self.producer, self.clock)
         self.locks = MemoryLocks(self.clock)
         self.ingestion = MemoryIngestionLock(self.clock)
-        self.rules: HostTable[Priority] = HostTable(())
+        self.rules: PriorityTable = HostTable(())
+        self.empty_pages = MemoryEmptyPages(self.clock)
+        self.stores = MemoryStores()
         self.blacklist: HostTable[BlacklistMode] = HostTable(())
+        self.published: list[PublishedJob] = []
 
     def publisher(self) -> Publisher:
         return Publisher(
@@ -51,6 +59,15 @@ class World:
             resolver=standard_chain(lambda: self.rules, {"wire": Priority.HIGH}),
             clock=self.clock,
             times=DedupeTimes(),
+            published=self.published.extend,
+        )
+
+    def upgrader(self) -> HostUpgrader:
+        return HostUpgrader(
+            pages=self.empty_pages,
+            rules=self.stores.parser_rules,
+            publisher=self.publisher(),
+            default_rule=FetcherRule(host_pattern="*", timeout_ms=9_000),
         )
 
     def settler(self, stage: Stage, *, retry_in_place: bool = False) -> Settler:
@@ -61,6 +78,7 @@ class World:
             publisher=self.publisher(),
             policy=RetryPolicy(),
             clock=self.clock,
+            upgrader=self.upgrader() if stage is Stage.PARSER else None,
             retry_in_place=retry_in_place,
             jitter=lambda: 0.5,
         )
