@@ -13,7 +13,7 @@ local enough, most, window = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local told = redis.call('HGET', key, 'upgrading')
-if switched and told ~= ARGV[1] then
+if switched and not told then
   return {}
 end
 
