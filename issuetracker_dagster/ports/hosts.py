@@ -82,7 +82,7 @@ class EmptyPages(Protocol):
         """Count the page; returns those of the last hour, at most 20, to the one whose page is the fifth.
 
         The same owner asking again counts once, and gets the pages again until `upgraded` (a worker died in between).
-        All others get none. Of a host that is `switched` already nothing is counted.
+        All others get none. Of a host that is `switched` nothing is counted, unless its upgrade is still under way.
         """
 
     def upgraded(self, host: str) -> None:

@@ -33,7 +33,7 @@ class MemoryEmptyPages:
             now_ms, state = self._clock.now_ms(), self._hosts.get(host, _Host())
             if state.expires_ms <= now_ms:
                 state = _Host()
-            if switched and state.told != page.owner:
+            if switched and state.told is None:
                 return []
             if state.told is None:
                 state.pages = {name: one for name, one in state.pages.items() if one[0] > now_ms - self._window_ms}
