@@ -111,6 +111,12 @@ def decoded_path(url: str) -> str:
     return unquote(parse_http(url).pathname)
 
 
+def place_of(url: str) -> tuple[str, str]:
+    """The host and the decoded path, as rules match them, from one parse. Raises `BadUrl`."""
+    parsed = parse_http(url)
+    return str(parsed.hostname), unquote(parsed.pathname)
+
+
 def url_hash(url: str) -> str:
     """SHA-256 of a normalised URL in hex: the name of its locks and its row."""
     return hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
