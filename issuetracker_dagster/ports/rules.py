@@ -16,7 +16,10 @@ class ParserRules(Protocol):
         """Enabled rules of that host and type: exact host first, then longer path, then newer version."""
 
     def priority_rules(self, limit: int) -> Sequence[PriorityRule]:
-        """(host, path, priority) of all enabled rules, newest version of each, in saved order."""
+        """(host, path, priority) of all enabled rules, newest version of each, in saved order.
+
+        Rows come unjudged: people edit them in SQL, and one that is no rule mustn't cost the others.
+        """
 
     def all(self) -> Sequence[ParserRule]:
         """Every rule as it is in force (its newest enabled version, else its newest), in saved order."""

@@ -13,11 +13,13 @@ from issuetracker_dagster.settings.kinds import (
     Count,
     Duration,
     Positive,
+    Priorities,
     QueueKey,
     Share,
     Size,
     Toggle,
     duration,
+    priorities,
     size,
 )
 
@@ -186,6 +188,9 @@ class PublishSettings(Group):
     title = "Publishing, rules and seeds"
     priority_rules_refresh_interval: Duration = duration("5m", "how often priority rules are read from the database")
     priority_rules_load_limit: Positive = Field(10_000, description="most priority rules loaded")
+    priority_by_source: Priorities = priorities(
+        "", "priority of every job of a source (the name of its seeds), before rules are asked"
+    )
     publisher_redis_buffer_enabled: Toggle = Field(
         None, description="hold normal and low jobs back in Redis while Kafka lags; unset: a toggle decides"
     )

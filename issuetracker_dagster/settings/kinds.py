@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BeforeValidator, Field
 from pydantic.fields import FieldInfo
+from pydantic_settings import NoDecode
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 _DURATION_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -35,6 +36,21 @@ def size_bytes(value: object) -> int:
     return int(match[1]) * _SIZE_BYTES[(match[2] or "").upper()]
 
 
+def priority_words(value: object) -> dict[str, str]:
+    """`wire=high,archive=low` as names and words; raises ValueError that says what is accepted."""
+    if isinstance(value, dict):
+        return value
+    found: dict[str, str] = {}
+    for part in str(value).split(",") if str(value).strip() else ():
+        name, _, word = (piece.strip() for piece in part.rpartition("="))
+        if not name or word not in ("high", "normal", "low"):
+            raise ValueError(f"{part.strip()!r} isn't the name of a source with high, normal or low, such as wire=high")
+        if name in found:
+            raise ValueError(f"{name!r} is there twice; each source has one priority")
+        found[name] = word
+    return found
+
+
 def _toggle(value: object) -> object:
     return None if isinstance(value, str) and value.strip().lower() in ("", "unset") else value
 
@@ -55,11 +71,18 @@ def size(default: str, description: str) -> Any:
     return Field(default, description=description)
 
 
+def priorities(default: str, description: str) -> Any:
+    """A field of type `Priorities`, its default in the form that people write."""
+    return Field(default, description=description)
+
+
 Duration = Annotated[int, BeforeValidator(duration_ms)]
 Size = Annotated[int, BeforeValidator(size_bytes)]
 Toggle = Annotated[bool | None, BeforeValidator(_toggle)]
 """None: the toggle in the UI decides; True: on by default; False: off whatever the UI says."""
 QueueKey = Annotated[str, BeforeValidator(_queue_key)]
+Priorities = Annotated[dict[str, str], NoDecode, BeforeValidator(priority_words)]
+"""A priority for each of some names, as the words high, normal and low."""
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -75,6 +98,7 @@ def accepted(field: FieldInfo) -> str:
     by_reader = {
         duration_ms: "duration: 500ms, 30s, 5m, 24h",
         size_bytes: "size: 512KB, 10MB",
+        priority_words: "NAME=high, NAME=normal or NAME=low, several with commas",
         _toggle: "unset, true or false",
     }
     for validator in field.metadata:

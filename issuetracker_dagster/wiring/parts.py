@@ -9,18 +9,19 @@ from issuetracker_dagster.adapters.redis.urls import RedisIngestionLock
 from issuetracker_dagster.flow.dedupe import DedupeTimes
 from issuetracker_dagster.flow.intake import ZSetIntake
 from issuetracker_dagster.flow.publish import Publisher
-from issuetracker_dagster.flow.resolve import priority_table, standard_chain
+from issuetracker_dagster.flow.refresh import PriorityRulesRefresher
+from issuetracker_dagster.flow.resolve import PriorityTable, standard_chain
 from issuetracker_dagster.flow.retry import RetryScheduler
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.flow.schedule import ScheduleReport, publish_due_seeds
 from issuetracker_dagster.flow.upgrade import HostUpgrader
-from issuetracker_dagster.model.priority import Priority
+from issuetracker_dagster.model.priority import Priority, priority_from_label
 from issuetracker_dagster.model.retry import RetryPolicy
 from issuetracker_dagster.model.rules import BlacklistMode, FetcherRule
 from issuetracker_dagster.model.stage import FACTS, Stage, Topic
 from issuetracker_dagster.pipeline import queue_limits
 from issuetracker_dagster.wiring.connections import Connections
-from issuetracker_dagster.wiring.snapshots import Snapshot
+from issuetracker_dagster.wiring.snapshots import LatestBlacklist, LatestPriorities, Snapshot
 
 RULES_EVERY_S = 5.0
 
@@ -42,26 +43,36 @@ class Wiring(Connections):
 
     def _publisher(self) -> Publisher:
         rules = self.stores.parser_rules
-        limit = self.settings.publish.priority_rules_load_limit
-        priorities = Snapshot(
-            lambda: priority_table(rules.priority_rules(limit)), HostTable[Priority](()), RULES_EVERY_S
-        )
-        blacklist = Snapshot(
-            lambda: HostTable((entry.host_pattern, entry.path_pattern, entry.mode) for entry in rules.blacklist()),
-            HostTable[BlacklistMode](()),
-            RULES_EVERY_S,
-        )
+        priorities = Snapshot(LatestPriorities(self.stores.rule_snapshots), PriorityTable(()), RULES_EVERY_S)
+        blacklist = Snapshot(LatestBlacklist(rules), HostTable[BlacklistMode](()), RULES_EVERY_S)
         return Publisher(
             producer=self.producer,
             ingestion=RedisIngestionLock(self.redis),
             blacklist=blacklist,
-            resolver=standard_chain(priorities),
+            resolver=standard_chain(priorities, self.priority_by_source()),
             clock=self.clock,
             times=DedupeTimes(
                 article_ms=self.settings.publish.ingestion_lock_ttl,
                 category_ms=self.settings.publish.category_guard_ttl,
             ),
             published=self.published_log.note,
+        )
+
+    def priority_by_source(self) -> Mapping[str, Priority]:
+        """Sources whose jobs have a priority whatever the rules say."""
+        by_source = self.settings.publish.priority_by_source
+        return {source: priority_from_label(word) for source, word in by_source.items()}
+
+    @property
+    def rules_refresher(self) -> PriorityRulesRefresher:
+        return self._part(
+            "rules_refresher",
+            lambda: PriorityRulesRefresher(
+                rules=self.stores.parser_rules,
+                snapshots=self.stores.rule_snapshots,
+                clock=self.clock,
+                limit=self.settings.publish.priority_rules_load_limit,
+            ),
         )
 
     @property

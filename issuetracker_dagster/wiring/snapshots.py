@@ -1,13 +1,17 @@
-"""A value that is read from somewhere now and then and swapped whole; a failed read keeps the last one."""
+"""What publishers go by, read from the database now and then and swapped whole; a failed read keeps the last one."""
 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.flow.resolve import PriorityTable, priority_table
+from issuetracker_dagster.flow.rules import HostTable, sift
+from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode
 from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.ports.rules import ParserRules, RuleSnapshots
 
 logger = logging.getLogger(__name__)
 
@@ -48,5 +52,43 @@ class Snapshot(Generic[T]):
         except (Unavailable, ValueError) as error:
             if isinstance(error, Unavailable) and not self._has_value:
                 raise
-            logger.warning("rules stay as they were: %s", error, extra=action("database.unavailable"))
+            logger.warning("rules stay as they were: %s", error, extra=action("rules.unread"))
         self._has_value = True
+
+
+class LatestPriorities:
+    """Calling it gives the table of the newest rule snapshot, an empty one when there is none. For a `Snapshot`: one
+    caller at a time."""
+
+    def __init__(self, snapshots: RuleSnapshots) -> None:
+        self._snapshots = snapshots
+        self._version = 0
+        self._table: PriorityTable = HostTable(())
+
+    def __call__(self) -> PriorityTable:
+        # Building a table of thousands of rules takes a second; asking for the version, a millisecond.
+        if self._snapshots.latest_version() != self._version:
+            latest = self._snapshots.latest()
+            self._table = priority_table(latest.rules if latest else ())
+            self._version = latest.version if latest else 0
+        return self._table
+
+
+class LatestBlacklist:
+    """Calling it gives the blacklist as it is in its table; an entry that is none is told once and left out."""
+
+    def __init__(self, rules: ParserRules) -> None:
+        self._rules = rules
+        self._entries: Sequence[BlacklistEntry] = ()
+        self._table: HostTable[BlacklistMode] = HostTable(())
+        self._told: set[str] = set()
+
+    def __call__(self) -> HostTable[BlacklistMode]:
+        entries = self._rules.blacklist()
+        if entries != self._entries:
+            good, refused = sift((entry.host_pattern, entry.path_pattern, entry.mode) for entry in entries)
+            for reason in refused:
+                if reason not in self._told:
+                    logger.warning("a blacklist entry is refused: %s", reason, extra=action("rules.refused"))
+            self._table, self._entries, self._told = HostTable(good), entries, set(refused)
+        return self._table

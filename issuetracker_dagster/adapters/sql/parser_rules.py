@@ -1,7 +1,7 @@
 """Rules by which pages are read and links are judged."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, func, select
 
@@ -69,7 +69,7 @@ class SqlParserRules:
                 PriorityRule(
                     host=found["host_pattern"],
                     path=found["path_pattern"],
-                    priority=Priority(found["crawl_priority"]),
+                    priority=_priority(found["crawl_priority"]),
                     rule_id=found["rule_id"],
                 )
                 for found in connection.execute(query).mappings()
@@ -139,3 +139,8 @@ class SqlParserRules:
 
     def save_fetcher_rule(self, rule: FetcherRule) -> None:
         self._fetcher_rules.save(rule)
+
+
+def _priority(value: Any) -> Any:
+    # What no priority is comes as it is: who loads the rules refuses that one by its id, and none of the others.
+    return Priority(value) if value in set(Priority) else value
