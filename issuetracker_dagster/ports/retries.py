@@ -14,7 +14,10 @@ class RetrySet(Protocol):
         """Keep the entry until its due time; scheduled again under the same identity, the newer due time counts."""
 
     def schedule_all(self, entries: Sequence[RetryEntry]) -> None:
-        """As `schedule` for each of a batch, confirmed on disk once."""
+        """As `schedule` for each of a batch, in its order, confirmed on disk once.
+
+        Those with one due time come out in that order, up to 1,024 in a millisecond. After an error some may be kept.
+        """
 
     def holds(self, identities: Sequence[str]) -> int:
         """How many messages with these identities wait here."""

@@ -60,10 +60,35 @@ def test_a_batch_with_one_due_time_keeps_its_order(retries: RetrySet) -> None:
     assert roots(retries.due(NOW)) == order
 
 
-@pytest.mark.parametrize("world", WORLDS[2:], indirect=True)  # not where each waits for the disk
+def test_a_refused_batch_scheduled_at_once_keeps_its_order(retries: RetrySet) -> None:
+    order = [f"{(7 * index) % 100:03}" for index in range(100)]
+    retries.schedule(entry("before"))
+    retries.schedule_all([entry(root) for root in order])
+    assert roots(retries.due(NOW, 200)) == ["before", *order]
+    assert retries.remove(retries.due(NOW, 200)) == 101
+
+
+def test_a_batch_with_ascending_due_times_keeps_its_order_and_whose_it_is(retries: RetrySet) -> None:
+    batch = [entry("c", NOW), entry("b", NOW, stage=Stage.FETCH), entry("a", NOW + 1), entry("c", NOW + 2)]
+    retries.schedule_all(batch)
+    retries.schedule_all([])
+    assert retries.due(NOW + 2) == tuple(batch[1:])
+    assert retries.oldest_source_ms(Stage.FETCH) == NOW - 1_000
+
+
+def test_how_many_of_some_identities_wait_is_known(retries: RetrySet) -> None:
+    batch = [entry(root) for root in ("a", "b", "c")]
+    retries.schedule_all(batch)
+    names = [one.message.identity for one in batch]
+    assert retries.holds([*names, "unknown:1"]) == 3
+    retries.remove(batch[:2])
+    assert retries.holds(names) == 1
+    assert retries.holds([]) == 0
+
+
+@pytest.mark.parametrize("world", WORLDS[1:], indirect=True)
 def test_more_entries_of_one_millisecond_than_it_has_steps_are_all_due_in_it(retries: RetrySet) -> None:
-    for index in range(1_100):
-        retries.schedule(entry(f"{index:05}"))
+    retries.schedule_all([entry(f"{index:05}") for index in range(1_100)])
     retries.schedule(entry("next", NOW + 1))
     assert roots(retries.due(NOW, 1_000)) == [f"{index:05}" for index in range(1_000)]
     assert retries.remove(retries.due(NOW, 1_000)) + retries.remove(retries.due(NOW, 1_000)) == 1_100
@@ -155,6 +180,7 @@ def test_a_full_server_refuses_new_entries_but_can_still_be_drained(world: World
     retries.schedule(entry("a"))
     with full(world.client):
         with pytest.raises(Unavailable, match="full"):
-            retries.schedule(entry("b"))
+            retries.schedule_all([entry("b"), entry("c")])
+        assert retries.holds(["a:1", "b:1"]) == 1
         assert retries.remove(retries.due(NOW)) == 1
     assert retries.size() == 0

@@ -20,6 +20,14 @@ class MemoryRetrySet:
         with self._lock:
             self._entries[entry.message.identity] = (next(self._arrivals), entry)
 
+    def schedule_all(self, entries: Sequence[RetryEntry]) -> None:
+        for entry in entries:
+            self.schedule(entry)
+
+    def holds(self, identities: Sequence[str]) -> int:
+        with self._lock:
+            return sum(identity in self._entries for identity in identities)
+
     def due(self, now_ms: int, limit: int = 100) -> Sequence[RetryEntry]:
         with self._lock:
             waiting = sorted(self._entries.values(), key=lambda held: (held[1].due_ms, held[0]))

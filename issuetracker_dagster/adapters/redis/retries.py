@@ -34,11 +34,25 @@ class RedisRetrySet:
         self._keys = [key, f"{{{key}}}:entries", *self._sources]
 
     def schedule(self, entry: RetryEntry) -> None:
-        identity, packed = entry.message.identity, _encoder.encode(entry)
-        place = str(_STAGES.index(entry.stage) + 1)
-        args: list[str | bytes] = [identity, str(entry.due_ms), packed, place, str(entry.source_ms)]
-        script("retry_schedule").run(self._client, self._keys, args)
-        wait_durable(self._client, f"{{{self._key}}}:fence")
+        self.schedule_all((entry,))
+
+    def schedule_all(self, entries: Sequence[RetryEntry]) -> None:
+        for start in range(0, len(entries), _BATCH):
+            args: list[str | bytes] = []
+            for entry in entries[start : start + _BATCH]:
+                place = str(_STAGES.index(entry.stage) + 1)
+                args += (entry.message.identity, str(entry.due_ms), _encoder.encode(entry), place, str(entry.source_ms))
+            script("retry_schedule").run(self._client, self._keys, args)
+        if entries:
+            wait_durable(self._client, f"{{{self._key}}}:fence")
+
+    def holds(self, identities: Sequence[str]) -> int:
+        found = 0
+        for start in range(0, len(identities), _BATCH):
+            with redis_errors("look for waiting retries"):
+                scores = command(self._client, "ZMSCORE", self._key, *identities[start : start + _BATCH])
+            found += sum(score is not None for score in scores)
+        return found
 
     def due(self, now_ms: int, limit: int = 100) -> Sequence[RetryEntry]:
         reply = script("retry_due").run(self._client, self._keys[:2], [str(now_ms), str(min(limit, _BATCH))])
