@@ -22,9 +22,10 @@ class Buffer(Protocol):
         """Most entries in line; 0 = no limit."""
 
     def push(self, entries: Sequence[bytes]) -> int:
-        """Append in one round trip, on disk (where the server can tell) when it returns; returns how many fell out.
+        """Append in order, on disk (where the server can tell) when it returns; returns how many fell out.
 
-        Beyond `max_len` the oldest in line move to the outbox. A push whose reply was lost may have happened.
+        Beyond `max_len` the oldest in line move to the outbox. It waits for the disk once, so push what belongs together
+        in one call. After an error some or all of it may have been stored.
         """
 
     def recover(self, epoch: int) -> int:
@@ -44,7 +45,7 @@ class Buffer(Protocol):
         """What this epoch took is in Kafka, or kept elsewhere: forget it. Repeatable; harmless for a fenced epoch."""
 
     def put_back(self, epoch: int) -> int:
-        """Put what this epoch took and isn't done back to the head in order; returns how many."""
+        """Put what this epoch took and isn't done back to the head in order; returns how many, 0 for a fenced epoch."""
 
     def state(self) -> BufferState:
         """Figures of the moment; O(1)."""

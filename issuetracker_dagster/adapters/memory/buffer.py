@@ -58,7 +58,10 @@ class MemoryBuffer:
 
     def put_back(self, epoch: int) -> int:
         with self._lock:
-            return self._return(epoch) if epoch >= self._epoch else 0
+            if epoch < self._epoch:
+                return 0
+            self._epoch = epoch
+            return self._return(epoch)
 
     def state(self) -> BufferState:
         with self._lock:
