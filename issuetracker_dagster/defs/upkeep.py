@@ -42,8 +42,7 @@ def seed_scheduler(settings: Settings) -> dg.SensorDefinition:
         off = refusal(setting, "STAGES_SCHEDULER_ENABLED")
         if off:
             return off
-        report = wiring.publish_due_seeds()
-        return dg.SkipReason(f"{report.published} of {report.due} due seeds published")
+        return dg.SkipReason(str(wiring.publish_due_seeds()))
 
     return tick
 

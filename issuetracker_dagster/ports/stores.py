@@ -1,6 +1,6 @@
 """What is kept in SQL. Each write is idempotent by the identity it names. Without a database all raise Unavailable."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -19,6 +19,9 @@ class RawContents(Protocol):
 
     def latest(self, requested_url: str) -> RawContent | None:
         """The stored page of that URL without its body, for conditional requests and change detection."""
+
+    def seen(self, requested_urls: Collection[str]) -> Mapping[str, tuple[str, int]]:
+        """Of the URLs that were fetched: hash of the page's body, and when it was last fetched or confirmed."""
 
     def save(self, raw: RawContent) -> int:
         """Insert or replace the page of `requested_url`, append (hash, date) to its history; returns the row's id."""

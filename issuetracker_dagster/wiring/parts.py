@@ -130,7 +130,18 @@ class Wiring(Connections):
 
     def publish_due_seeds(self) -> ScheduleReport:
         """Publish what is due."""
-        return publish_due_seeds(self.stores.seeds, self.publisher, self.clock)
+        return publish_due_seeds(
+            self.stores.seeds,
+            self.stores.raw_contents,
+            self.publisher,
+            self.clock,
+            hold_back=self.hold_back,
+        )
+
+    def hold_back(self, priority: Priority) -> str | None:
+        """Why seeds of that priority must wait; None when they may go."""
+        del priority
+        return None
 
     def lags(self) -> Mapping[Topic, int]:
         """Unread messages of each topic that a stage reads; raises `LagUnknown`."""

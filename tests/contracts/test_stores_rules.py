@@ -1,4 +1,4 @@
-"""The contracts of `ParserRules`, `RuleSnapshots`, `Seeds` and `DeadLetterIndex`."""
+"""The contracts of `ParserRules`, `RuleSnapshots` and `DeadLetterIndex`."""
 
 import msgspec
 import pytest
@@ -15,7 +15,6 @@ from issuetracker_dagster.model.rules import (
     PriorityRule,
     SelectorSpec,
 )
-from issuetracker_dagster.model.seeds import Seed
 from issuetracker_dagster.model.stage import Stage
 from tests.contracts.store_worlds import Stores
 
@@ -250,32 +249,6 @@ def test_a_snapshot_comes_back_whole_and_versions_grow(stores: Stores) -> None:
     assert latest is not None
     assert latest.rules == ()
     assert stores.rule_snapshots.save("f1", rules, 40) == stores.rule_snapshots.latest_version() == 3
-
-
-def test_seeds_are_added_once_and_come_when_due(stores: Stores) -> None:
-    seeds = [
-        Seed(url="https://a.com/feed", source="a", next_due_ms=20),
-        Seed(url="https://b.com/feed", source="b", next_due_ms=10, priority=1, crawler="c"),
-        Seed(url="https://c.com/feed", source="c", enabled=False),
-        Seed(url="https://d.com/feed", source="d", next_due_ms=99),
-    ]
-    assert stores.seeds.add(seeds) == 4
-    assert stores.seeds.add([*seeds, Seed(url="https://e.com/map", source="e", target_type=TargetType.SITEMAP)]) == 1
-    assert [seed.source for seed in stores.seeds.all()] == ["a", "b", "c", "d", "e"]
-    assert [seed.source for seed in stores.seeds.due(20, 10)] == ["e", "b", "a"]
-    assert [seed.source for seed in stores.seeds.due(20, 1)] == ["e"]
-    found = next(seed for seed in stores.seeds.all() if seed.source == "b")
-    assert msgspec.structs.replace(found, seed_id=0) == seeds[1]
-    stores.seeds.scheduled(found.seed_id, 50)
-    assert [seed.source for seed in stores.seeds.due(20, 10)] == ["e", "a"]
-
-
-@pytest.mark.parametrize("wrong", [{"priority": 0}, {"priority": 9}, {"interval_ms": 0}])
-def test_a_seed_that_cannot_be_is_refused_with_its_companions(stores: Stores, wrong: dict[str, int]) -> None:
-    good = Seed(url="https://a.com/feed", source="a")
-    with pytest.raises(PermanentError, match=r"https://b\.com/feed"):
-        stores.seeds.add([good, msgspec.structs.replace(good, url="https://b.com/feed", **wrong)])
-    assert list(stores.seeds.all()) == []
 
 
 def test_a_fetcher_rule_that_would_stop_a_host_is_refused(stores: Stores) -> None:

@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -26,6 +26,11 @@ class MemoryRawContents:
         raw_id = self._ids.get(requested_url)
         row = None if raw_id is None else self._rows.get(raw_id)
         return None if row is None else msgspec.structs.replace(row, body=b"")
+
+    def seen(self, requested_urls: Collection[str]) -> Mapping[str, tuple[str, int]]:
+        with self._lock:
+            found = {url: self._rows[self._ids[url]] for url in requested_urls if url in self._ids}
+        return {url: (row.body_sha256, row.fetched_ms) for url, row in found.items()}
 
     def save(self, raw: RawContent) -> int:
         with self._lock:

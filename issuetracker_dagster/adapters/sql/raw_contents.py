@@ -1,7 +1,7 @@
 """Fetched pages, compressed, one row a requested URL."""
 
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import CursorResult, Engine, RowMapping, delete, func, select, update
 from sqlalchemy.orm import aliased
@@ -16,6 +16,7 @@ from issuetracker_dagster.model.urls import url_hash
 
 COMPRESSION_LEVEL = 6
 _PURGE_BATCH = 500
+_HASHES_AT_ONCE = 500
 _COLUMNS = [column for column in RawContentRow.__table__.columns if column.name not in ("url_hash", "body")]
 
 
@@ -30,6 +31,19 @@ class SqlRawContents:
         with reading(self._engine) as connection:
             row = connection.execute(query).mappings().one_or_none()
         return None if row is None else _raw_content(row, b"")
+
+    def seen(self, requested_urls: Collection[str]) -> Mapping[str, tuple[str, int]]:
+        by_hash = {url_hash(url): url for url in requested_urls}
+        hashes = list(by_hash)
+        found: dict[str, tuple[str, int]] = {}
+        with reading(self._engine) as connection:
+            for start in range(0, len(hashes), _HASHES_AT_ONCE):
+                query = select(RawContentRow.url_hash, RawContentRow.body_sha256, RawContentRow.fetched_ms).where(
+                    RawContentRow.url_hash.in_(hashes[start : start + _HASHES_AT_ONCE])
+                )
+                for hashed, sha256, fetched_ms in connection.execute(query):
+                    found[by_hash[hashed]] = sha256, fetched_ms
+        return found
 
     def save(self, raw: RawContent) -> int:
         values = {

@@ -1,8 +1,20 @@
 """Seeds: entry URLs that are looked at again and again."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from sqlalchemy import Engine, RowMapping, select, update
+import msgspec
+from sqlalchemy import (
+    ColumnExpressionArgument,
+    CursorResult,
+    Engine,
+    RowMapping,
+    bindparam,
+    delete,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from issuetracker_dagster.adapters.sql.engine import reading, writing
 from issuetracker_dagster.adapters.sql.tables_rules import SchedulerEntryRow
@@ -11,6 +23,10 @@ from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.seeds import Seed, check_seed
 from issuetracker_dagster.model.urls import url_hash
 
+_HASHES_AT_ONCE = 500
+_FOUND = ("seed_id", "body_sha256", "published_ms")
+"""What `update` leaves alone."""
+
 
 class SqlSeeds:
     """The port `Seeds`, over `scheduler_entries`."""
@@ -18,20 +34,55 @@ class SqlSeeds:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def due(self, now_ms: int, limit: int) -> Sequence[Seed]:
+    def due(self, now_ms: int, limit: int, after: Seed | None = None) -> Sequence[Seed]:
+        row = SchedulerEntryRow
         query = (
-            select(SchedulerEntryRow.__table__)
-            .where(SchedulerEntryRow.enabled, SchedulerEntryRow.next_due_ms <= now_ms)
-            .order_by(SchedulerEntryRow.next_due_ms, SchedulerEntryRow.seed_id)
+            select(row.__table__)
+            .where(row.enabled, row.next_due_ms <= now_ms)
+            .order_by(row.next_due_ms, row.seed_id)
             .limit(limit)
         )
+        if after is not None:
+            query = query.where(tuple_(row.next_due_ms, row.seed_id) > (after.next_due_ms, after.seed_id))
         with reading(self._engine) as connection:
-            return [_seed(row) for row in connection.execute(query).mappings()]
+            return [_seed(found) for found in connection.execute(query).mappings()]
 
-    def scheduled(self, seed_id: int, next_due_ms: int) -> None:
-        row = update(SchedulerEntryRow).where(SchedulerEntryRow.seed_id == seed_id).values(next_due_ms=next_due_ms)
+    def watched(self) -> Sequence[Seed]:
+        return self._select(SchedulerEntryRow.enabled, SchedulerEntryRow.freshness_ms > 0)
+
+    def scheduled(self, seeds: Sequence[Seed]) -> None:
+        row = SchedulerEntryRow
+        # Of the bounds as they were read, so that the interval which was found for them can't break others.
+        same = or_(row.max_interval_ms > 0, row.interval_ms == bindparam("interval"))
+        changed = (
+            update(row)
+            .where(row.seed_id == bindparam("id"), same)
+            .where(row.min_interval_ms == bindparam("low"), row.max_interval_ms == bindparam("high"))
+            .values(
+                next_due_ms=bindparam("due"),
+                interval_ms=bindparam("interval"),
+                body_sha256=bindparam("hash"),
+                published_ms=bindparam("published"),
+            )
+        )
+        if not seeds:
+            return
         with writing(self._engine) as connection:
-            connection.execute(row)
+            connection.execute(
+                changed,
+                [
+                    {
+                        "id": seed.seed_id,
+                        "low": seed.min_interval_ms,
+                        "high": seed.max_interval_ms,
+                        "due": seed.next_due_ms,
+                        "interval": seed.interval_ms,
+                        "hash": seed.body_sha256,
+                        "published": seed.published_ms,
+                    }
+                    for seed in seeds
+                ],
+            )
 
     def add(self, seeds: Sequence[Seed]) -> int:
         for seed in seeds:
@@ -43,25 +94,64 @@ class SqlSeeds:
                 new += len(connection.execute(added.returning(SchedulerEntryRow.seed_id)).all())
         return new
 
+    def update(self, seeds: Sequence[Seed]) -> int:
+        for seed in seeds:
+            check_seed(seed)
+        known = 0
+        with writing(self._engine) as connection:
+            for seed in seeds:
+                values = {name: value for name, value in _values(seed).items() if name not in _FOUND}
+                row = update(SchedulerEntryRow).where(SchedulerEntryRow.url_hash == url_hash(seed.url)).values(**values)
+                result: CursorResult[tuple[()]] = connection.execute(row)
+                known += result.rowcount
+        return known
+
+    def get(self, seed_id: int) -> Seed | None:
+        return next(iter(self._select(SchedulerEntryRow.seed_id == seed_id)), None)
+
+    def by_url(self, url: str) -> Seed | None:
+        return next(iter(self._select(SchedulerEntryRow.url_hash == url_hash(url))), None)
+
+    def set_enabled(self, urls: Collection[str], *, enabled: bool, now_ms: int) -> int:
+        values: dict[str, object] = {"enabled": enabled, **({"since_ms": now_ms} if enabled else {})}
+        changed = 0
+        with writing(self._engine) as connection:
+            for hashes in _hashes(urls):
+                there = SchedulerEntryRow.url_hash.in_(hashes)
+                row = update(SchedulerEntryRow).where(there, SchedulerEntryRow.enabled.is_not(enabled)).values(**values)
+                result: CursorResult[tuple[()]] = connection.execute(row)
+                changed += result.rowcount
+        return changed
+
+    def remove(self, urls: Collection[str]) -> int:
+        removed = 0
+        with writing(self._engine) as connection:
+            for hashes in _hashes(urls):
+                result: CursorResult[tuple[()]] = connection.execute(
+                    delete(SchedulerEntryRow).where(SchedulerEntryRow.url_hash.in_(hashes))
+                )
+                removed += result.rowcount
+        return removed
+
     def all(self) -> Sequence[Seed]:
-        query = select(SchedulerEntryRow.__table__).order_by(SchedulerEntryRow.seed_id)
+        return self._select()
+
+    def _select(self, *conditions: ColumnExpressionArgument[bool]) -> list[Seed]:
+        query = select(SchedulerEntryRow.__table__).where(*conditions).order_by(SchedulerEntryRow.seed_id)
         with reading(self._engine) as connection:
             return [_seed(row) for row in connection.execute(query).mappings()]
 
 
+def _hashes(urls: Collection[str]) -> Iterator[list[str]]:
+    """The hashes of the URLs, as many at a time as a statement can bind."""
+    hashes = [url_hash(url) for url in urls]
+    for start in range(0, len(hashes), _HASHES_AT_ONCE):
+        yield hashes[start : start + _HASHES_AT_ONCE]
+
+
 def _values(seed: Seed) -> dict[str, object]:
-    return {
-        "url_hash": url_hash(seed.url),
-        "url": seed.url,
-        "source": seed.source,
-        "target_type": seed.target_type.value,
-        "crawler": seed.crawler,
-        "interval_ms": seed.interval_ms,
-        "timeout_ms": seed.timeout_ms,
-        "priority": seed.priority,
-        "enabled": seed.enabled,
-        "next_due_ms": seed.next_due_ms,
-    }
+    values = {name: value for name, value in msgspec.structs.asdict(seed).items() if name != "seed_id"}
+    return {**values, "url_hash": url_hash(seed.url), "target_type": seed.target_type.value}
 
 
 def _seed(row: RowMapping) -> Seed:

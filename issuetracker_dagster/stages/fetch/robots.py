@@ -8,7 +8,7 @@ import msgspec
 
 from issuetracker_dagster.errors import NotDue, PermanentError
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.seeds import Seed
+from issuetracker_dagster.model.seeds import Seed, check_seed
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.model.urls import BadUrl, normalise, parse_http
 from issuetracker_dagster.ports.clock import Clock
@@ -149,9 +149,11 @@ class Robots:
         for sitemap in sitemaps:
             try:
                 url = normalise(sitemap, origin)
-            except BadUrl:
-                continue
-            seeds.append(Seed(url=url, source=f"robots:{host}", target_type=TargetType.SITEMAP, enabled=False))
+                seed = Seed(url=url, source=f"robots:{host}", target_type=TargetType.SITEMAP, enabled=False)
+                check_seed(seed)
+            except (BadUrl, PermanentError):
+                continue  # a page isn't worth less because its host names a sitemap that can't be
+            seeds.append(seed)
         self._seeds.add(seeds)
 
 
