@@ -5,9 +5,10 @@ import sys
 
 import click
 
-from issuetracker_dagster.cli.crawl import publish, seeds
 from issuetracker_dagster.cli.database import db
+from issuetracker_dagster.cli.publish import publish
 from issuetracker_dagster.cli.reading import report, settings
+from issuetracker_dagster.cli.seeds import seeds
 from issuetracker_dagster.cli.services import demo, dev, down, status, up
 from issuetracker_dagster.errors import ConfigError, IssueTrackerError
 

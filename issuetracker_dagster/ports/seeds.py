@@ -16,9 +16,10 @@ class Seeds(Protocol):
         """Those that are on and have a freshness target, in order of id."""
 
     def scheduled(self, seeds: Sequence[Seed]) -> None:
-        """They were published: keep `next_due_ms`, `interval_ms`, `body_sha256` and `published_ms` of each; all or none.
+        """They were published: keep `next_due_ms`, `interval_ms`, `body_sha256` and `published_ms` of each.
 
-        One whose interval or bounds were edited since it was read, or that is gone, is left alone and stays due.
+        All or none. One whose interval or bounds were edited since it was read, or that is gone, is left alone and
+        stays due.
         """
 
     def add(self, seeds: Sequence[Seed]) -> int:
@@ -27,10 +28,11 @@ class Seeds(Protocol):
         Raises `PermanentError` (`invalid_seed`), and adds none, when one can't be (`check_seed`).
         """
 
-    def update(self, seeds: Sequence[Seed]) -> int:
-        """Give the seeds of these URLs every value that people set, and the due time; returns how many there were.
+    def put(self, seeds: Sequence[Seed]) -> int:
+        """Add those that are new, give the others every value that people set; returns how many were new.
 
-        What the scheduler found (`body_sha256`, `published_ms`) and the id stay. All or none; raises as `add` does.
+        The due time counts among these. What the scheduler found (`body_sha256`, `published_ms`) and the id stay. All
+        or none; raises as `add` does.
         """
 
     def get(self, seed_id: int) -> Seed | None: ...

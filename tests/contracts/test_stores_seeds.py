@@ -78,7 +78,7 @@ def test_a_seed_edited_since_it_was_read_stays_as_edited_and_due(stores: Stores,
     stores.seeds.add([seed(interval_ms=10 * M)])
     read = only(stores)
     edited = msgspec.structs.replace(read, **edit)
-    stores.seeds.update([edited])
+    stores.seeds.put([edited])
     stores.seeds.scheduled([msgspec.structs.replace(read, next_due_ms=99, published_ms=9)])
     assert only(stores) == edited
 
@@ -93,23 +93,23 @@ def test_a_seed_that_is_gone_is_not_scheduled_again(stores: Stores) -> None:
     assert only(stores).seed_id != read.seed_id
 
 
-def test_an_update_changes_what_people_set_and_leaves_what_the_scheduler_found(stores: Stores) -> None:
+def test_putting_changes_what_people_set_and_leaves_what_the_scheduler_found(stores: Stores) -> None:
     stores.seeds.add([seed(body_sha256="h", published_ms=7, next_due_ms=40), seed("b")])
     wanted = msgspec.structs.replace(
         stores.seeds.all()[0], source="other", priority=3, interval_ms=M, freshness_ms=10 * M, enabled=False,
         timeout_ms=5, crawler="x", target_type=TargetType.CATEGORY, next_due_ms=2, since_ms=3,
     )  # fmt: skip
     forged = msgspec.structs.replace(wanted, seed_id=99, body_sha256="", published_ms=0)
-    assert stores.seeds.update([forged, seed("nobody")]) == 1
+    assert stores.seeds.put([forged, seed("nobody")]) == 1
     assert stores.seeds.by_url(wanted.url) == wanted
-    assert names(stores.seeds.all()) == ["other", "b"]
+    assert names(stores.seeds.all()) == ["other", "b", "nobody"]
 
 
-def test_an_update_that_cannot_be_changes_nothing(stores: Stores) -> None:
+def test_putting_what_cannot_be_changes_nothing(stores: Stores) -> None:
     stores.seeds.add([seed("a"), seed("b")])
     before = stores.seeds.all()
     with pytest.raises(PermanentError, match=r"https://b\.com/feed"):
-        stores.seeds.update([seed("a", priority=1), seed("b", priority=7)])
+        stores.seeds.put([seed("a", priority=1), seed("b", priority=7)])
     assert stores.seeds.all() == before
 
 

@@ -50,16 +50,20 @@ class MemorySeeds:
                     self._seeds[seed.url] = msgspec.structs.replace(seed, seed_id=next(self._next_id))
             return len(self._seeds) - before
 
-    def update(self, seeds: Sequence[Seed]) -> int:
+    def put(self, seeds: Sequence[Seed]) -> int:
         for seed in seeds:
             check_seed(seed)
         with self._lock:
-            known = [(seed, self._seeds[seed.url]) for seed in seeds if seed.url in self._seeds]
-            for seed, before in known:
+            size = len(self._seeds)
+            for seed in seeds:
+                known = self._seeds.get(seed.url)
                 self._seeds[seed.url] = msgspec.structs.replace(
-                    seed, seed_id=before.seed_id, body_sha256=before.body_sha256, published_ms=before.published_ms
+                    seed,
+                    seed_id=known.seed_id if known else next(self._next_id),
+                    body_sha256=known.body_sha256 if known else seed.body_sha256,
+                    published_ms=known.published_ms if known else seed.published_ms,
                 )
-        return len(known)
+            return len(self._seeds) - size
 
     def get(self, seed_id: int) -> Seed | None:
         return next((seed for seed in self.all() if seed.seed_id == seed_id), None)

@@ -25,7 +25,7 @@ from issuetracker_dagster.model.urls import url_hash
 
 _HASHES_AT_ONCE = 500
 _FOUND = ("seed_id", "body_sha256", "published_ms")
-"""What `update` leaves alone."""
+"""What `put` leaves alone."""
 
 
 class SqlSeeds:
@@ -94,17 +94,19 @@ class SqlSeeds:
                 new += len(connection.execute(added.returning(SchedulerEntryRow.seed_id)).all())
         return new
 
-    def update(self, seeds: Sequence[Seed]) -> int:
+    def put(self, seeds: Sequence[Seed]) -> int:
         for seed in seeds:
             check_seed(seed)
-        known = 0
         with writing(self._engine) as connection:
+            new = 0
             for seed in seeds:
-                values = {name: value for name, value in _values(seed).items() if name not in _FOUND}
-                row = update(SchedulerEntryRow).where(SchedulerEntryRow.url_hash == url_hash(seed.url)).values(**values)
-                result: CursorResult[tuple[()]] = connection.execute(row)
-                known += result.rowcount
-        return known
+                inserted = insert_into(connection, SchedulerEntryRow).values(**_values(seed))
+                replaced = {name: inserted.excluded[name] for name in _values(seed) if name not in _FOUND}
+                put = inserted.on_conflict_do_update(index_elements=["url_hash"], set_=replaced)
+                known = select(SchedulerEntryRow.seed_id).where(SchedulerEntryRow.url_hash == url_hash(seed.url))
+                new += connection.execute(known).first() is None
+                connection.execute(put)
+        return new
 
     def get(self, seed_id: int) -> Seed | None:
         return next(iter(self._select(SchedulerEntryRow.seed_id == seed_id)), None)
