@@ -2,6 +2,7 @@
 
 - `services`  up, down, status, dev, demo
 - `database`  db upgrade, downgrade, current
-- `crawl`     publish, seeds
+- `publish`   publish
+- `seeds`     seeds and its commands: `seed_lists`, `seed_changes`, `seed_transfer` (the file is `seeds_file`)
 - `reading`   report, settings
 """
