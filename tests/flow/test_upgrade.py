@@ -66,7 +66,7 @@ def test_the_fifth_empty_page_switches_its_host_and_publishes_the_pages_again(ca
 
 def test_a_page_with_neither_title_nor_body_and_one_with_a_title_only_both_count_and_go_their_normal_way() -> None:
     world = World()
-    results = [NOTHING, TITLE_ONLY, NOTHING, TITLE_ONLY, NOTHING]
+    results: list[Outcome | BaseException] = [NOTHING, TITLE_ONLY, NOTHING, TITLE_ONLY, NOTHING]
     settled = [settle(world, page(f"p{number}"), result) for number, result in enumerate(results)]
     dead, stored = Done(succeeded=False, kind="dead_lettered"), Done(succeeded=True, kind="forwarded")
     assert settled == [dead, stored, dead, stored, dead]
@@ -75,7 +75,7 @@ def test_a_page_with_neither_title_nor_body_and_one_with_a_title_only_both_count
 
 def test_other_ends_of_pages_do_not_count() -> None:
     world = World()
-    other = [
+    other: list[Outcome | BaseException] = [
         PermanentError("a picture", code="not_text"),
         Outcome(forward=TITLE_ONLY.forward),
         Outcome(note="no_links"),
