@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 POLL_MS = 200
 COMMIT_EVERY_S = 1.0
+OUTAGE_PAUSE_S = 1.0
 WAIT_S = 0.25
 KEPT_DELAY_MS = 30_000
 """When a record that got no answer is handed out again; about what a lease would take."""
@@ -111,7 +112,7 @@ class TopicFeed:
                     next_commit = self._clock.monotonic() + COMMIT_EVERY_S
             except IssueTrackerError as error:
                 logger.warning("reading waits: %s", error, extra=action("kafka.unavailable"))
-                self._stop.wait(1.0)
+                self._stop.wait(OUTAGE_PAUSE_S)
 
     def _settle_moved(self) -> None:
         with self._moved_lock:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from issuetracker_dagster.errors import Malformed, TransientError, Unavailable
 from issuetracker_dagster.flow.dead_letter import bury, dead_bytes
-from issuetracker_dagster.flow.direct import KEPT_DELAY_MS, WAIT_S, TopicFeed
+from issuetracker_dagster.flow.direct import KEPT_DELAY_MS, OUTAGE_PAUSE_S, WAIT_S, TopicFeed
 from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.sources import Delivery
 from issuetracker_dagster.model.message import Message, Record, decode_envelope
@@ -81,11 +81,11 @@ class FrontierFeed:
                     self._stop.wait(LOOK_S)
             except TransientError as error:
                 logger.warning("the frontier waits: %s", error, extra=action("redis.unavailable"))
-                self._stop.wait(1.0)
+                self._stop.wait(OUTAGE_PAUSE_S)
             except Exception:
                 # Leases bring back what was in hand; without this thread every host's jobs would wait for ever.
                 logger.exception("a bug at the frontier", extra=action("handler.bug", stage=Stage.FETCH.value))
-                self._stop.wait(1.0)
+                self._stop.wait(OUTAGE_PAUSE_S)
 
     def _extend_waiting(self) -> None:
         for shelf in self._shelves.values():

@@ -182,7 +182,7 @@ def test_a_connection_never_shows_its_passwords() -> None:
 def test_without_a_broker_constructing_is_free_and_each_call_fails_soon_and_names_the_setting() -> None:
     (port,) = choose_ports(1)
     options = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
-    secrets = {"sasl_plain_username": "u", "sasl_plain_password": "hunter2", "bootstrap_timeout_ms": 300}
+    secrets = {"sasl_plain_username": "u", "sasl_plain_password": "hunter2", "bootstrap_timeout_ms": 100}
     connection = KafkaConnection(f"{LOOPBACK}:{port}", options={**options, **secrets})
     started = time.monotonic()
     producer = KafkaTopicProducer(connection)

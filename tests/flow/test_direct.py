@@ -36,12 +36,14 @@ class Running:
     def __init__(self) -> None:
         self.closing: list[Callable[[], object]] = []
 
-    def direct(self, world: World, run: Callable[[Delivery], Settlement], slots: int = 1) -> Crew:
+    def direct(
+        self, world: World, run: Callable[[Delivery], Settlement], *, slots: int = 1, grace_s: float = 2
+    ) -> Crew:
         shelf = Shelf(world.clock, capacity=4)
         reader = MemoryGroupReader(world.broker, [Topic.FETCHED.value], PARSERS)
         feed = TopicFeed(Stage.PARSER, reader, {Topic.FETCHED.value: shelf}, world.producer, world.clock)
         crew = Crew(run, [Pool(DirectSource(feed, shelf), slots)], world.clock)
-        self.closing += [lambda: crew.finish(2), feed.close]
+        self.closing += [lambda: crew.finish(grace_s), feed.close]
         feed.start()
         crew.start()
         return crew
@@ -130,9 +132,8 @@ def test_a_message_in_hand_is_not_committed_and_the_next_member_gets_it(running:
         return Outcome()
 
     world.send(Topic.FETCHED, message("a"))
-    crew = running.direct(world, parser_work(world, first := Handling(wait)))
+    running.direct(world, parser_work(world, first := Handling(wait)), grace_s=0.1)
     eventually(lambda: first.asked == ["a"])
-    crew.finish(0.1)
     running.close()
     assert committed(world, PARSERS) == 0
     second = Handling(done)
@@ -209,7 +210,7 @@ def test_a_job_whose_host_is_not_due_waits_in_the_frontier_with_its_offset_settl
 def test_high_overtakes_low_inside_a_host(running: Running) -> None:
     world = World(SystemClock())
     frontier = MemoryFrontier(QueueLimits(), world.clock)
-    open_at_ms = world.clock.now_ms() + 1_500
+    open_at_ms = world.clock.now_ms() + 1_000
 
     def polite(root_id: str) -> Outcome:
         if world.clock.now_ms() < open_at_ms:

@@ -82,8 +82,11 @@ def running_site(host: str = "127.0.0.1") -> Iterator[Site]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    server = ThreadingHTTPServer((host, 0), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128  # the sixth of many at once would otherwise wait a second for its connection
+        daemon_threads = True
+
+    server = Server((host, 0), Handler)
     site = Site(host, server.server_address[1])
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

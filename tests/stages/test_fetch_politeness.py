@@ -12,6 +12,7 @@ from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
 from issuetracker_dagster.errors import NotDue, PermanentError, TransientError
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.rules import FetcherRule
+from issuetracker_dagster.stages.fetch import robots
 from issuetracker_dagster.stages.fetch.options import FetchOptions
 from issuetracker_dagster.stages.fetch.robots_text import RobotsText, product_token
 from tests.stages.fetch_world import FAST, FetchWorld
@@ -114,7 +115,10 @@ def test_one_thread_asks_for_robots_while_others_line_up(world: FetchWorld, site
     assert site.hits["/robots.txt"] == 1
 
 
-def test_a_job_does_not_hold_its_slot_while_robots_are_slow(world: FetchWorld, site: Site) -> None:
+def test_a_job_does_not_hold_its_slot_while_robots_are_slow(
+    world: FetchWorld, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(robots, "_LINE_UP_S", 0.1)
     asked, go_on = threading.Event(), threading.Event()
 
     def slow(exchange: object) -> None:
