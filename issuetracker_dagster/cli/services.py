@@ -7,7 +7,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from issuetracker_dagster.adapters.sql.engine import connect
 from issuetracker_dagster.adapters.sql.migrate import upgrade
+from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.errors import IssueTrackerError
 from issuetracker_dagster.local import demo as demo_site
 from issuetracker_dagster.local import foreground
@@ -18,6 +20,7 @@ from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.stage import QUEUED_STAGES
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
+from issuetracker_dagster.wiring.snapshots import refresh_rules
 
 console = Console(stderr=True)
 
@@ -117,6 +120,11 @@ def demo(host: str, port: int | None, seed: int) -> None:
 
 
 def prepare(found: Endpoints) -> Mapping[str, str]:
-    """Bring the database up to date."""
+    """Bring the database up to date, and the priority rules that publishers use."""
     upgrade(found.database_url)
+    stores = SqlStores(connect(found.database_url))
+    try:
+        refresh_rules(stores, Settings().publish.priority_rules_load_limit)
+    finally:
+        stores.close()
     return {}

@@ -6,7 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
+from issuetracker_dagster.adapters.clock import SystemClock
+from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.flow.refresh import PriorityRulesRefresher, RefreshReport
 from issuetracker_dagster.flow.resolve import PriorityTable, priority_table
 from issuetracker_dagster.flow.rules import HostTable, sift
 from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode
@@ -92,3 +95,11 @@ class LatestBlacklist:
                     logger.warning("a blacklist entry is refused: %s", reason, extra=action("rules.refused"))
             self._table, self._entries, self._told = HostTable(good), entries, set(refused)
         return self._table
+
+
+def refresh_rules(stores: SqlStores, limit: int) -> RefreshReport:
+    """Make a snapshot of the rules at once, as a start does: publishers mustn't wait for the schedule's first tick."""
+    refresher = PriorityRulesRefresher(
+        rules=stores.parser_rules, snapshots=stores.rule_snapshots, clock=SystemClock(), limit=limit
+    )
+    return refresher.refresh()

@@ -10,7 +10,6 @@ from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
 from issuetracker_dagster.adapters.sql.engine import connect
 from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.adapters.sql.stores import SqlStores
-from issuetracker_dagster.flow.resolve import priority_table
 from issuetracker_dagster.local import demo, family
 from issuetracker_dagster.local.endpoints import Endpoints
 from issuetracker_dagster.local.report import Step
@@ -19,6 +18,7 @@ from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.ports.http import FetchRequest
 from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.snapshots import LatestPriorities
 
 
 @pytest.fixture
@@ -84,12 +84,15 @@ def test_breaking_paths_are_high_archived_ones_low_and_the_rest_normal(
     endpoints: Endpoints, stores: SqlStores, home: Path
 ) -> None:
     demo.prepare(endpoints, home, 7, lambda _: None)
-    table = priority_table(stores.parser_rules.priority_rules(1_000))
+    table = LatestPriorities(stores.rule_snapshots)()
+    wanted = {
+        "breaking/2026/11/gale-1030.html": Priority.HIGH,
+        "archive/view/950": Priority.LOW,
+        "business/2026/11/deal-1030.html": Priority.NORMAL,
+    }
     for host in HOSTS:
-        base_url = f"http://{host.name}:8000"
-        assert table.find(f"{base_url}/breaking/2026/11/gale-1030.html") is Priority.HIGH
-        assert table.find(f"{base_url}/archive/view/950") is Priority.LOW
-        assert table.find(f"{base_url}/business/2026/11/deal-1030.html") is Priority.NORMAL
+        found = {path: table.find(f"http://{host.name}:8000/{path}") for path in wanted}
+        assert {path: rule.priority if rule else None for path, rule in found.items()} == wanted
 
 
 def test_the_environment_is_one_that_the_settings_accept(
