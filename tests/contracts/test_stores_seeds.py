@@ -105,6 +105,13 @@ def test_putting_changes_what_people_set_and_leaves_what_the_scheduler_found(sto
     assert names(stores.seeds.all()) == ["other", "b", "nobody"]
 
 
+def test_a_url_that_is_twice_in_a_batch_is_one_seed(stores: Stores) -> None:
+    assert stores.seeds.add([seed(priority=1), seed(priority=2), seed("b")]) == 2
+    assert stores.seeds.put([seed(priority=2), seed(priority=3), seed("c"), seed("c", priority=1)]) == 1
+    assert {each.source: each.priority for each in stores.seeds.all()} == {"a": 3, "b": None, "c": 1}
+    assert (stores.seeds.add([]), stores.seeds.put([])) == (0, 0)
+
+
 def test_putting_what_cannot_be_changes_nothing(stores: Stores) -> None:
     stores.seeds.add([seed("a"), seed("b")])
     before = stores.seeds.all()

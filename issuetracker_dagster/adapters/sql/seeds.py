@@ -1,6 +1,7 @@
 """Seeds: entry URLs that are looked at again and again."""
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 from sqlalchemy import (
@@ -23,7 +24,9 @@ from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.seeds import Seed, check_seed
 from issuetracker_dagster.model.urls import url_hash
 
-_HASHES_AT_ONCE = 500
+T = TypeVar("T")
+
+_AT_ONCE = 500
 _FOUND = ("seed_id", "body_sha256", "published_ms")
 """What `put` leaves alone."""
 
@@ -87,26 +90,28 @@ class SqlSeeds:
     def add(self, seeds: Sequence[Seed]) -> int:
         for seed in seeds:
             check_seed(seed)
-        new = 0
+        if not seeds:
+            return 0
         with writing(self._engine) as connection:
-            for seed in seeds:
-                added = insert_into(connection, SchedulerEntryRow).values(**_values(seed)).on_conflict_do_nothing()
-                new += len(connection.execute(added.returning(SchedulerEntryRow.seed_id)).all())
-        return new
+            added = insert_into(connection, SchedulerEntryRow).on_conflict_do_nothing()
+            ids = connection.execute(added.returning(SchedulerEntryRow.seed_id), [_values(seed) for seed in seeds])
+            return len(ids.all())
 
     def put(self, seeds: Sequence[Seed]) -> int:
         for seed in seeds:
             check_seed(seed)
+        known: set[str] = set()
+        hashes = {url_hash(seed.url) for seed in seeds}
         with writing(self._engine) as connection:
-            new = 0
-            for seed in seeds:
-                inserted = insert_into(connection, SchedulerEntryRow).values(**_values(seed))
-                replaced = {name: inserted.excluded[name] for name in _values(seed) if name not in _FOUND}
+            for some in _slices(list(hashes)):
+                there = select(SchedulerEntryRow.url_hash).where(SchedulerEntryRow.url_hash.in_(some))
+                known.update(connection.execute(there).scalars())
+            if seeds:
+                inserted = insert_into(connection, SchedulerEntryRow)
+                replaced = {name: inserted.excluded[name] for name in _values(seeds[0]) if name not in _FOUND}
                 put = inserted.on_conflict_do_update(index_elements=["url_hash"], set_=replaced)
-                known = select(SchedulerEntryRow.seed_id).where(SchedulerEntryRow.url_hash == url_hash(seed.url))
-                new += connection.execute(known).first() is None
-                connection.execute(put)
-        return new
+                connection.execute(put, [_values(seed) for seed in seeds])
+        return len(hashes - known)
 
     def get(self, seed_id: int) -> Seed | None:
         return next(iter(self._select(SchedulerEntryRow.seed_id == seed_id)), None)
@@ -118,7 +123,7 @@ class SqlSeeds:
         values: dict[str, object] = {"enabled": enabled, **({"since_ms": now_ms} if enabled else {})}
         changed = 0
         with writing(self._engine) as connection:
-            for hashes in _hashes(urls):
+            for hashes in _slices([url_hash(url) for url in urls]):
                 there = SchedulerEntryRow.url_hash.in_(hashes)
                 row = update(SchedulerEntryRow).where(there, SchedulerEntryRow.enabled.is_not(enabled)).values(**values)
                 result: CursorResult[tuple[()]] = connection.execute(row)
@@ -128,7 +133,7 @@ class SqlSeeds:
     def remove(self, urls: Collection[str]) -> int:
         removed = 0
         with writing(self._engine) as connection:
-            for hashes in _hashes(urls):
+            for hashes in _slices([url_hash(url) for url in urls]):
                 result: CursorResult[tuple[()]] = connection.execute(
                     delete(SchedulerEntryRow).where(SchedulerEntryRow.url_hash.in_(hashes))
                 )
@@ -144,11 +149,10 @@ class SqlSeeds:
             return [_seed(row) for row in connection.execute(query).mappings()]
 
 
-def _hashes(urls: Collection[str]) -> Iterator[list[str]]:
-    """The hashes of the URLs, as many at a time as a statement can bind."""
-    hashes = [url_hash(url) for url in urls]
-    for start in range(0, len(hashes), _HASHES_AT_ONCE):
-        yield hashes[start : start + _HASHES_AT_ONCE]
+def _slices(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """As many at a time as a statement can bind."""
+    for start in range(0, len(values), _AT_ONCE):
+        yield values[start : start + _AT_ONCE]
 
 
 def _values(seed: Seed) -> dict[str, object]:
