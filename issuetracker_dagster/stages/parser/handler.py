@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from issuetracker_dagster.errors import Malformed, NeedsRefetch, PermanentError
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.outcome import HandlerContext, Outcome
+from issuetracker_dagster.model.outcome import EMPTY, EMPTY_BODY, HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, CrawlJob, RawContentRef
 from issuetracker_dagster.model.records import Content, RawContent
 from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, ParserRule, check_host
@@ -118,14 +118,17 @@ class ParserHandler:
     ) -> Outcome:
         article = reading.article
         if article is None or not (article.fields.title or article.fields.body):
-            raise PermanentError("neither a title nor a body on the page", code="empty")
+            raise PermanentError("neither a title nor a body on the page", code=EMPTY)
         if article.sources.get("rule", "").startswith("missed"):
             logger.warning(
                 "a parser rule found nothing", extra=action("rule.missed", rule=article.sources["rule"], url=url)
             )
         content = _content(article, reading.replacement_share, url, payload, context, rule)
         content_id = self._contents.save(content)
-        return Outcome(forward=ContentRef(content_id=content_id, url=content.url, source=payload.source))
+        return Outcome(
+            forward=ContentRef(content_id=content_id, url=content.url, source=payload.source),
+            note="" if article.fields.body else EMPTY_BODY,
+        )
 
     def _chosen(self, urls: Sequence[str], url: str, rule: ParserRule | None) -> list[Link]:
         return choose(
