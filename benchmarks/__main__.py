@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-BENCHES = ("queue", "priority_wait")
+BENCHES = ("queue", "buffer", "priority_wait")
 
 
 def main() -> int:

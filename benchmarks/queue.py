@@ -77,12 +77,14 @@ def growth(client: RedisClient, queues: dict[int, PriorityZSetQueue], batch: int
     return met
 
 
-def line(name: str, figures: tuple[float, ...], limits: tuple[float, ...], target: float | None) -> bool:
+def line(
+    name: str, figures: tuple[float, ...], limits: tuple[float, ...], target: float | None, *, width: int = 24
+) -> bool:
     """Print the median figure and the median of its ratios to the limit of the same round."""
     ratio = statistics.median(figure / limit for figure, limit in zip(figures, limits, strict=True))
     met = target is None or ratio >= target
     verdict = "" if target is None else f"{target:>9} {'met' if met else 'MISSED'}"
-    print(f"{name:24}{statistics.median(figures):>12,.0f}{ratio:>14.3f}{verdict}")
+    print(f"{name:{width}}{statistics.median(figures):>12,.0f}{ratio:>14.3f}{verdict}")
     return met
 
 

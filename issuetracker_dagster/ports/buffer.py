@@ -24,8 +24,8 @@ class Buffer(Protocol):
     def push(self, entries: Sequence[bytes]) -> int:
         """Append in order, on disk (where the server can tell) when it returns; returns how many fell out.
 
-        Beyond `max_len` the oldest in line move to the outbox. It waits for the disk once, so push what belongs together
-        in one call. After an error some or all of it may have been stored.
+        Beyond `max_len` the oldest in line move to the outbox. It waits for the disk once, so push what belongs
+        together in one call. After an error some or all of it may have been stored.
         """
 
     def recover(self, epoch: int) -> int:
