@@ -9,9 +9,7 @@ from issuetracker_dagster.model.priority import Priority, priority_from_label
 from issuetracker_dagster.model.urls import BadUrl, normalise
 
 
-def page_url(
-    context: click.Context, parameter: click.Parameter, value: str | tuple[str, ...]
-) -> str | tuple[str, ...]:
+def page_url(context: click.Context, parameter: click.Parameter, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
     """Callback of an argument that takes URLs of pages: their normalised form."""
     del context, parameter
     try:

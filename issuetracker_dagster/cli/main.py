@@ -5,11 +5,14 @@ import sys
 
 import click
 
+from issuetracker_dagster.cli.blacklist import blacklist
 from issuetracker_dagster.cli.database import db
 from issuetracker_dagster.cli.publish import publish
 from issuetracker_dagster.cli.reading import report, settings
+from issuetracker_dagster.cli.rules import rules
 from issuetracker_dagster.cli.seeds import seeds
 from issuetracker_dagster.cli.services import demo, dev, down, status, up
+from issuetracker_dagster.cli.why import why
 from issuetracker_dagster.errors import ConfigError, IssueTrackerError
 
 
@@ -25,7 +28,7 @@ def cli(verbose: bool) -> None:
         logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
-for command in (up, down, status, dev, demo, db, publish, seeds, report, settings):
+for command in (up, down, status, dev, demo, db, publish, why, rules, blacklist, seeds, report, settings):
     cli.add_command(command)
 
 

@@ -1,0 +1,111 @@
+"""`issuetracker rules import|export|preview|refresh`: rules as a whole, from and to a file and on to the publishers."""
+
+from pathlib import Path
+
+import click
+
+from issuetracker_dagster.cli.rule_words import changed, now_option, previewed, refreshed, say, tell_when
+from issuetracker_dagster.cli.rules_file import WrongFile, read_rules, written
+from issuetracker_dagster.flow.preview import preview
+from issuetracker_dagster.flow.refresh import judged
+from issuetracker_dagster.flow.rule_set import WantedRule, after, changes, priorities
+from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.parts import Wiring
+
+_MOST_URLS = 20_000
+_file = click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+_missing_option = click.option("--disable-missing", is_flag=True, help="Switch off the rules that aren't in the file.")
+
+
+@click.command("import")
+@_file
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@_missing_option
+@now_option
+def import_rules(file: str, dry_run: bool, disable_missing: bool, now: bool) -> None:
+    """Bring in the rules of a YAML file: all of them, or none.
+
+    FILE is - for standard input. What a rule in the file doesn't mention stays as it is.
+    """
+    wanted = _read(file)
+    wiring = Wiring(Settings())
+    stored = wiring.stores.parser_rules
+    planned = changes(stored.all(), wanted, disable_missing=disable_missing)
+    say(changed(planned))
+    if dry_run:
+        click.echo(f"{_count(len(planned), 'change')}; nothing was saved (--dry-run).")
+        return
+    if not planned:
+        click.echo(f"Nothing to change: {_count(len(wanted), 'rule')} in the file, all so already.")
+        return
+    stored.apply([change.after for change in planned])
+    click.echo(f"{_count(len(planned), 'change')} saved.")
+    tell_when(wiring, now=now)
+
+
+@click.command("export")
+@click.argument("file", required=False, type=click.Path(dir_okay=False, writable=True))
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it is there.")
+def export_rules(file: str | None, overwrite: bool) -> None:
+    """Write every rule as `import` reads it, to FILE or the terminal."""
+    found = Wiring(Settings()).stores.parser_rules.all()
+    if file is None:
+        click.echo(written(found), nl=False)
+        return
+    path = Path(file)
+    if path.exists() and not overwrite:
+        raise click.ClickException(f"{file} is there already; --overwrite replaces it, comments and all")
+    path.write_text(written(found), encoding="utf-8")
+    click.echo(f"Wrote {_count(len(found), 'rule')} to {file}.")
+
+
+@click.command("preview")
+@_file
+@click.option(
+    "--last",
+    type=click.IntRange(1, _MOST_URLS),
+    default=_MOST_URLS,
+    show_default=True,
+    help="How many published URLs to look at.",
+)
+@_missing_option
+def preview_rules(file: str, last: int, disable_missing: bool) -> None:
+    """Show which URLs of lately would move with the rules of FILE.
+
+    A move is one between high, normal and low. Nothing is saved. Of a burst only a part is remembered.
+    """
+    wanted = _read(file)
+    wiring = Wiring(Settings())
+    stored = wiring.stores.parser_rules.all()
+    planned = changes(stored, wanted, disable_missing=disable_missing)
+    say(changed(planned))
+    published = wiring.stores.published_recent.latest(last)
+    if not published:
+        click.echo("Nothing has been published yet, so there is nothing to compare with. The file can be imported.")
+        return
+    limit = wiring.settings.publish.priority_rules_load_limit
+    will_be = judged(priorities(after(stored, planned))[:limit])
+    say(previewed(preview(published, wiring.rules_refresher.read().rules, will_be.rules)))
+    click.echo(f"Nothing was saved; `issuetracker rules import {file}` does it.")
+
+
+@click.command("refresh")
+def refresh_rules() -> None:
+    """Give the rules of the database to the publishers now."""
+    wiring = Wiring(Settings())
+    say(refreshed(wiring.rules_refresher.refresh(), wiring.settings.publish.priority_rules_load_limit))
+
+
+def _read(file: str) -> list[WantedRule]:
+    try:
+        with click.open_file(file, encoding="utf-8") as opened:
+            return read_rules(opened.read())
+    except UnicodeDecodeError:
+        raise click.ClickException(f"{file} isn't UTF-8 text; nothing was changed") from None
+    except WrongFile as error:
+        faults = "\n".join(f"  {fault}" for fault in error.faults)
+        raise click.ClickException(f"nothing was changed, since {file} has faults:\n{faults}") from None
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

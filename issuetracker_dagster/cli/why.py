@@ -1,0 +1,114 @@
+"""`issuetracker why URL`: what would happen to a URL that is published now, and what happened to it lately."""
+
+from collections.abc import Callable
+
+import click
+
+from issuetracker_dagster.cli.arguments import columns, page_url
+from issuetracker_dagster.cli.rule_words import ANY_PATH, say
+from issuetracker_dagster.errors import IssueTrackerError
+from issuetracker_dagster.flow.resolve import Resolution, standard_chain
+from issuetracker_dagster.flow.rules import HostTable
+from issuetracker_dagster.model.durations import about_duration
+from issuetracker_dagster.model.headers import TargetType
+from issuetracker_dagster.model.payload import CrawlJob
+from issuetracker_dagster.model.priority import Priority
+from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode
+from issuetracker_dagster.model.stage import CRAWL_TOPICS
+from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.parts import Wiring
+from issuetracker_dagster.wiring.snapshots import LatestPriorities
+
+_REMEMBERED = 20_000
+
+
+@click.command()
+@click.argument("url", callback=page_url)
+@click.option("--source", default="", help="As if the job came from this source.")
+def why(url: str, source: str) -> None:
+    """Explain what happens to URL when it is published.
+
+    Whether it is known, whether it is refused, how urgent it is and why, and where it goes.
+
+    Parts that can't be asked at the moment are named, and the others shown all the same.
+    """
+    wiring = Wiring(Settings())
+    resolution: Resolution | None = None
+
+    def priority() -> str:
+        nonlocal resolution
+        chain = standard_chain(LatestPriorities(wiring.stores.rule_snapshots), wiring.priority_by_source())
+        resolution = chain.resolve(CrawlJob(url=url, source=source), None)
+        return f"{resolution.priority.label}, decided by {resolution.decided_by}"
+
+    rows = [
+        ("url", url),
+        ("known", _asked("Redis", lambda: _known(wiring, url))),
+        ("blacklist", _asked("the database", lambda: _listed(wiring, url))),
+        ("priority", _asked("the database", priority)),
+        ("way", _asked("Redis", lambda: _way(wiring, resolution))),
+        ("published", _asked("the database", lambda: _published(wiring, url))),
+        ("fetched", _asked("the database", lambda: _fetched(wiring, url))),
+    ]
+    say(columns(rows))
+
+
+def _asked(whom: str, question: Callable[[], str]) -> str:
+    try:
+        return question()
+    except IssueTrackerError as error:
+        return f"can't tell, {whom} can't be asked: {error}"
+
+
+def _known(wiring: Wiring, url: str) -> str:
+    view = wiring.ingestion.view(url)
+    if view is None:
+        return "no: it would be published"
+    left = about_duration(view.expires_in_ms)
+    if view.pending:
+        return f"its publish isn't confirmed yet; for {left} only the same parent may publish it again"
+    return f"yes: published a short while ago, known for another {left}"
+
+
+def _listed(wiring: Wiring, url: str) -> str:
+    entries = wiring.stores.parser_rules.blacklist()
+    table = HostTable[BlacklistEntry]((entry.host_pattern, entry.path_pattern, entry) for entry in entries)
+    entry = table.find(url)
+    if entry is None:
+        return "not on it"
+    what = "dropped" if entry.mode is BlacklistMode.DROP else "fetched for its links only"
+    return f"{what}, by the entry {entry.host_pattern} {entry.path_pattern or ANY_PATH} ({entry.source})"
+
+
+def _way(wiring: Wiring, resolution: Resolution | None) -> str:
+    if resolution is None:
+        return "depends on the priority"
+    topic = CRAWL_TOPICS[resolution.priority].value
+    if resolution.priority is Priority.HIGH:
+        return f"{topic}, at once"
+    if wiring.settings.publish.publisher_redis_buffer_enabled is False:
+        return f"{topic}, at once (PUBLISHER_REDIS_BUFFER_ENABLED=false)"
+    try:
+        is_on = wiring.buffer_switch.is_on()
+    except IssueTrackerError as error:
+        return f"{topic}; can't tell whether by way of the buffer, Redis can't be asked: {error}"
+    return f"the buffer, then {topic}" if is_on else f"{topic}, at once (buffering is off)"
+
+
+def _published(wiring: Wiring, url: str) -> str:
+    latest = wiring.stores.published_recent.latest(_REMEMBERED)
+    job = next((job for job in latest if job.url == url), None)
+    if job is None:
+        return f"not among the last {len(latest)} that were noted"
+    kind = "" if job.target_type is TargetType.ARTICLE else f" as {job.target_type.value}"
+    priority = Priority(job.priority).label
+    return f"{_ago(wiring, job.at_ms)}{kind}, {priority}, decided by {job.decided_by or 'nobody knows'}"
+
+
+def _fetched(wiring: Wiring, url: str) -> str:
+    raw = wiring.stores.raw_contents.latest(url)
+    return "never, or its page was purged" if raw is None else f"{_ago(wiring, raw.fetched_ms)}, status {raw.status}"
+
+
+def _ago(wiring: Wiring, at_ms: int) -> str:
+    return f"{about_duration(wiring.clock.now_ms() - at_ms)} ago"
