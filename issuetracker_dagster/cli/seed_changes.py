@@ -37,7 +37,7 @@ def add_seed(url: str, off: bool, **options: object) -> None:
 @click.argument("name", metavar="URL|ID")
 @values_of_seed
 def edit_seed(name: str, **options: object) -> None:
-    """Change what a seed is and how often it is looked at; what isn't given stays.
+    """Change a seed; what isn't given stays.
 
     A shorter interval counts from now. --min 0 --max 0 takes the bounds away, --freshness 0 the target.
     """
@@ -63,7 +63,10 @@ def enable_seeds(names: tuple[str, ...], sources: tuple[str, ...]) -> None:
 @_names
 @_sources
 def disable_seeds(names: tuple[str, ...], sources: tuple[str, ...]) -> None:
-    """Switch seeds off; jobs that are on their way already are still crawled."""
+    """Switch seeds off.
+
+    Jobs that are on their way already are still crawled.
+    """
     _switch(names, sources, on=False)
 
 

@@ -21,7 +21,7 @@ Seen = Mapping[str, tuple[str, int]]
 @click.option("--on/--off", "enabled", default=None, help="Only those that are switched on, or off.")
 @click.option("--stale", is_flag=True, help="Only those whose page is older than its freshness target.")
 def list_seeds(sources: tuple[str, ...], enabled: bool | None, stale: bool) -> None:
-    """Show seeds: when each is due, how its interval stands, when its page was last fetched.
+    """Show seeds, when they are due, and their age.
 
     "10m (5m..2h)" is an interval of ten minutes that adapts between five minutes and two hours. "stale" pages weren't
     fetched for their freshness target.

@@ -27,9 +27,9 @@ def starter_text() -> str:
 @click.option("--starter", is_flag=True, help="The list that comes with the package: public feeds, all switched off.")
 @click.option("--update", is_flag=True, help="Also change seeds that are there already to what the file says.")
 def import_seeds(file: str | None, starter: bool, update: bool) -> None:
-    """Add the seeds of a YAML FILE ("-": from the terminal), all of them or none.
+    """Add the seeds of a YAML FILE, all or none.
 
-    Every fault is told with its line. Seeds whose URL is there already stay as they are unless --update is given; then
+    "-" reads from the terminal. Every fault is told with its line. Seeds whose URL is there already stay as they are unless --update is given; then
     what the file says of them counts, and what it doesn't say stays.
     """
     if (file is None) is not starter:
@@ -61,7 +61,10 @@ def import_seeds(file: str | None, starter: bool, update: bool) -> None:
 @click.argument("file", required=False, type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("--source", "sources", multiple=True, metavar="NAME", help="Only this source; may be given repeatedly.")
 def export_seeds(file: str | None, sources: tuple[str, ...]) -> None:
-    """Write every seed to FILE, or to the terminal, as `seeds import` reads it."""
+    """Write every seed as `seeds import` reads it.
+
+    To FILE, or to the terminal.
+    """
     found = [seed for seed in Wiring(Settings()).stores.seeds.all() if not sources or seed.source in sources]
     text = written(found)
     if file in (None, "-"):

@@ -24,7 +24,7 @@ JITTER = 0.1
 """Share by which the next due time varies, so that seeds of one interval spread out."""
 
 HoldBack = Callable[[Priority], str | None]
-"""The reason to leave a seed of that priority for later; None to publish it."""
+"""The reason to leave seeds of that priority for later; None to publish them. Asked once a priority and round."""
 
 
 class ScheduleReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +86,7 @@ class _Round:
         self._jitter = jitter
         self._looks: dict[Priority, list[_Look]] = {priority: [] for priority in Priority}
         self._put_off: list[Seed] = []
+        self._reasons: dict[Priority, str | None] = {}
         self._held: Counter[str] = Counter()
         self._totals: Counter[str] = Counter()
 
@@ -133,7 +134,9 @@ class _Round:
             logger.exception("seed %s can't be published", seed.url, extra=action("seed.failed"))
             self._give_up(after, "failed")
             return
-        reason = hold_back(priority)
+        if priority not in self._reasons:
+            self._reasons[priority] = hold_back(priority)
+        reason = self._reasons[priority]
         if reason is None:
             self._looks[priority].append(_Look(request, after, stale))
         else:

@@ -240,6 +240,20 @@ def test_held_back_seeds_do_not_hide_those_behind_them() -> None:
     assert (report.published, report.held) == (1, {"too much waits": 7})
 
 
+def test_who_holds_back_is_asked_once_a_priority_and_round() -> None:
+    world = Seeding()
+    asked: list[Priority] = []
+    for number in range(9):
+        world.add(f"s{number}", priority=2 + number % 2)
+
+    def wait(priority: Priority) -> str:
+        asked.append(priority)
+        return "wait"
+
+    world.tick(wait, limit=2)
+    assert sorted(asked) == [Priority.NORMAL, Priority.LOW]
+
+
 def test_held_back_seeds_are_told_with_their_number(caplog: pytest.LogCaptureFixture) -> None:
     world = Seeding()
     for number in range(3):
