@@ -2,6 +2,8 @@
 
 - `publish`      dedupe, blacklist, priority, topic; `rules` matches hosts and paths, `resolve` is the chain
 - `schedule`     due seeds become crawl jobs
+- `buffer`       normal and low jobs wait in Redis; `drain` moves them to Kafka, by `drain_band`, `drain_batch`,
+                 `drain_refused`; `throttle` keeps seeds due, `lag` bounds the question both ask
 - `intake`       Kafka to a stage queue
 - `sources`      where a shift takes its work from: a stage queue, or
 - `direct`       Kafka itself, or

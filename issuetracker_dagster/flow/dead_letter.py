@@ -19,13 +19,15 @@ _KEPT_HEADERS = 100
 """What stays of key and headers on a letter which lost its value, the dead-letter headers in any case."""
 
 
-def dead_letter(item: Message | Record, stage: Stage, reason: str, error: str, at_ms: int) -> Outgoing:
+def dead_letter(item: Message | Record | Outgoing, stage: Stage, reason: str, error: str, at_ms: int) -> Outgoing:
     """A record for the DLQ. `reason` is a short stable word, `error` its text (cut at 2,000 characters).
 
-    Dead-letter headers of an earlier life are replaced, all other headers stay as they were.
+    Dead-letter headers of an earlier life are replaced, all other headers stay as they were. An `Outgoing` has never
+    been in Kafka.
     """
-    headers = item.headers if isinstance(item, Record) else item.headers.to_raw()
-    return Outgoing(Topic.DLQ, item.key, item.value, _marked(headers, item.origin, stage, reason, error, at_ms))
+    headers = item.headers.to_raw() if isinstance(item, Message) else item.headers
+    origin = None if isinstance(item, Outgoing) else item.origin
+    return Outgoing(Topic.DLQ, item.key, item.value, _marked(headers, origin, stage, reason, error, at_ms))
 
 
 def dead_bytes(member: str, data: bytes, stage: Stage, reason: str, error: str, at_ms: int) -> Outgoing:

@@ -1,17 +1,22 @@
 """What dead workers held comes back, and what a queue gave up goes to the DLQ."""
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from issuetracker_dagster.errors import Malformed
+from issuetracker_dagster.flow.buffer import release_marks
 from issuetracker_dagster.flow.dead_letter import bury, dead_bytes, dead_letter
+from issuetracker_dagster.model.buffer import decode_buffered
 from issuetracker_dagster.model.message import Outgoing, decode_envelope
 from issuetracker_dagster.model.queue import OutboxEntry
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.ports.buffer import Buffer
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.hosts import Frontier
+from issuetracker_dagster.ports.locks import IngestionLock
 from issuetracker_dagster.ports.queue import StageQueue
 from issuetracker_dagster.ports.topics import Producer
 
@@ -61,6 +66,30 @@ def empty_frontier_outbox(
     return _empty("the frontier", frontier.outbox, letter, frontier.outbox_remove, producer, batch, rounds)
 
 
+def empty_buffer_outbox(
+    buffer: Buffer,
+    producer: Producer,
+    ingestion: IngestionLock,
+    clock: Clock,
+    batch: int = 100,
+    rounds: int = 50,
+) -> int:
+    """The same for jobs that fell out of a full buffer; returns how many.
+
+    Order of effects: dead letter, dedupe marker released, removed. The job was never crawled, so its URL may be
+    published again.
+    """
+
+    def letter(entry: bytes) -> Outgoing:
+        return _letter_of_buffered(buffer.name, entry, clock.now_ms())
+
+    def remove(entries: Sequence[bytes]) -> int:
+        release_marks(ingestion, _buffered_records(entries))
+        return buffer.outbox_remove(entries)
+
+    return _empty(buffer.name, buffer.outbox, letter, remove, producer, batch, rounds)
+
+
 def _empty(
     name: str,
     look: Callable[[int], Sequence[T]],
@@ -89,3 +118,20 @@ def _letter(entry: OutboxEntry, stage: Stage, at_ms: int) -> Outgoing:
         return dead_letter(decode_envelope(entry.envelope), stage, entry.reason, error, at_ms)
     except Malformed as malformed:
         return dead_bytes(entry.member, entry.envelope, stage, entry.reason, f"{error}; {malformed}", at_ms)
+
+
+def _letter_of_buffered(name: str, entry: bytes, at_ms: int) -> Outgoing:
+    error = "the buffer was full, and this was its oldest job"
+    try:
+        return dead_letter(decode_buffered(entry).record, Stage.FETCH, "overflow", error, at_ms)
+    except Malformed as malformed:
+        return dead_bytes(name, entry, Stage.FETCH, "overflow", f"{error}; {malformed}", at_ms)
+
+
+def _buffered_records(entries: Sequence[bytes]) -> list[Outgoing]:
+    records: list[Outgoing] = []
+    for entry in entries:
+        # One that doesn't decode names no URL.
+        with contextlib.suppress(Malformed):
+            records.append(decode_buffered(entry).record)
+    return records

@@ -1,0 +1,122 @@
+"""One batch out of a buffer into Kafka: what can't be a message, and what Kafka never takes, goes to the DLQ alone."""
+
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from issuetracker_dagster.errors import Malformed, PermanentError, Unavailable
+from issuetracker_dagster.flow.buffer import release_marks
+from issuetracker_dagster.flow.dead_letter import bury, dead_bytes, dead_letter
+from issuetracker_dagster.model.buffer import decode_buffered
+from issuetracker_dagster.model.drain import DrainTally
+from issuetracker_dagster.model.headers import headers_from_raw
+from issuetracker_dagster.model.message import Message, Outgoing
+from issuetracker_dagster.model.stage import Stage
+from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.locks import IngestionLock
+from issuetracker_dagster.ports.topics import Producer
+
+logger = logging.getLogger(__name__)
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A buffered job that decodes: the record as it goes to Kafka, and the same as a message."""
+
+    buffered_ms: int
+    record: Outgoing
+    message: Message
+
+
+def sort_entries(entries: Sequence[bytes]) -> tuple[list[Job], list[tuple[bytes, str]]]:
+    """The jobs of a batch in order, and the entries that are none, each with the reason."""
+    jobs: list[Job] = []
+    undecodable: list[tuple[bytes, str]] = []
+    for entry in entries:
+        try:
+            buffered = decode_buffered(entry)
+            record = buffered.record
+            message = Message(headers_from_raw(record.headers), record.key, record.value)
+            jobs.append(Job(buffered.buffered_ms, record, message))
+        except Malformed as error:
+            undecodable.append((entry, str(error)))
+    return jobs, undecodable
+
+
+class BatchPublisher:
+    """Publishes the jobs of one band by the raw producer and counts them."""
+
+    def __init__(
+        self,
+        band: str,
+        name: str,
+        *,
+        producer: Producer,
+        ingestion: IngestionLock,
+        clock: Clock,
+        tally: DrainTally,
+    ) -> None:
+        self._band = band
+        self._name = name
+        self._producer = producer
+        self._ingestion = ingestion
+        self._clock = clock
+        self._tally = tally
+        self._doubtful = 0
+
+    def doubt(self, jobs: int) -> None:
+        """The next so many jobs may be in Kafka already."""
+        self._doubtful = max(self._doubtful, jobs)
+
+    def bury(self, undecodable: Sequence[tuple[bytes, str]]) -> None:
+        """Dead-letter entries by their bytes; raises `PublishFailed`."""
+        if not undecodable:
+            return
+        now_ms = self._clock.now_ms()
+        letters = [dead_bytes(self._name, entry, Stage.FETCH, "malformed", why, now_ms) for entry, why in undecodable]
+        bury(self._producer, letters)
+        self._dead_lettered(len(letters), undecodable[0][1])
+
+    def publish(self, jobs: Sequence[Job]) -> None:
+        """Wait until the broker has acknowledged all; raises `PublishFailed`, and then some of them may be there."""
+        if not jobs:
+            return
+        try:
+            self._producer.publish([job.record for job in jobs])
+        except PermanentError as error:
+            if len(jobs) == 1:
+                self._give_up(jobs[0], error)
+                return
+            # Which of them is too large isn't told; the others arrive twice under the same identity.
+            self.doubt(len(jobs))
+            for job in jobs:
+                self.publish([job])
+            return
+        now_ms = self._clock.now_ms()
+        for job in jobs:
+            self._tally.dwell.add(now_ms - job.buffered_ms)
+        again = min(len(jobs), self._doubtful)
+        self._doubtful -= again
+        self._tally.repeated += again
+        self._tally.published[self._band] += len(jobs)
+        logger.debug("drained", extra=action("drain.published", band=self._band, count=len(jobs)))
+
+    def _give_up(self, job: Job, error: PermanentError) -> None:
+        bury(self._producer, [dead_letter(job.record, Stage.FETCH, error.code, str(error), self._clock.now_ms())])
+        self._dead_lettered(1, str(error))
+        try:
+            # As after a direct publish that fails: what was never published mustn't count as known.
+            release_marks(self._ingestion, [job.record])
+        except Unavailable as failed:
+            logger.warning("a dedupe marker stays: %s", failed, extra=action("redis.unavailable"))
+
+    def _dead_lettered(self, count: int, why: str) -> None:
+        self._tally.dead_lettered += count
+        logger.warning(
+            "%d entries of %s went to the DLQ, the first because %s",
+            count,
+            self._name,
+            why,
+            extra=action("message.dead_lettered", band=self._band, count=count),
+        )
