@@ -9,7 +9,7 @@ from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.outcome import EMPTY, EMPTY_BODY, HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, CrawlJob, RawContentRef
 from issuetracker_dagster.model.records import Content, RawContent
-from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, ParserRule, check_host
+from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, ParserRule, check_place
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.model.urls import BadUrl, decoded_path, host_of, normalise, parse_http
 from issuetracker_dagster.ports.clock import Clock
@@ -26,8 +26,6 @@ from issuetracker_dagster.stages.parser.rules_view import RulesView
 from issuetracker_dagster.stages.parser.selection import options_of
 
 logger = logging.getLogger(__name__)
-
-_LONGEST_EXPRESSION = 1_000
 
 
 class ParserHandler:
@@ -194,10 +192,10 @@ class ParserHandler:
 def _may_be_listed(host: str, expression: str) -> bool:
     """Whether readers of the blacklist take such an entry: one that they refuse would cost them all the others."""
     try:
-        check_host(host)
-    except ValueError:
+        check_place(host, expression)
+    except PermanentError:
         return False
-    return len(expression) <= _LONGEST_EXPRESSION
+    return True
 
 
 def _normalised(url: str) -> str:
