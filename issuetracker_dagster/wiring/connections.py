@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from issuetracker_dagster.adapters.clock import SystemClock
 from issuetracker_dagster.adapters.kafka.connection import KafkaConnection
+from issuetracker_dagster.adapters.kafka.lag import KafkaLag
 from issuetracker_dagster.adapters.kafka.producer import KafkaTopicProducer
 from issuetracker_dagster.adapters.kafka.topics import ensure_topics
 from issuetracker_dagster.adapters.redis.client import RedisClient, connect
@@ -17,10 +18,11 @@ from issuetracker_dagster.adapters.redis.heartbeats import RedisHeartbeats
 from issuetracker_dagster.adapters.redis.hosts import RedisHostGate
 from issuetracker_dagster.adapters.redis.locks import RedisLocks
 from issuetracker_dagster.adapters.redis.retries import RedisRetrySet
-from issuetracker_dagster.adapters.redis.urls import RedisProcessingLock
+from issuetracker_dagster.adapters.redis.urls import RedisIngestionLock, RedisProcessingLock
 from issuetracker_dagster.adapters.sql.engine import connect as connect_sql
 from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.flow.published import PublishedLog
 from issuetracker_dagster.model.queue import QueueLimits
 from issuetracker_dagster.pipeline import topic_partitions
 from issuetracker_dagster.settings.load import Settings
@@ -92,9 +94,17 @@ class Connections:
         return self._part("stores", lambda: SqlStores(connect_sql(endpoints(self.settings).database)))
 
     @property
+    def published_log(self) -> PublishedLog:
+        return self._part("published_log", lambda: PublishedLog(self.stores.published_recent, self.clock))
+
+    @property
     def producer(self) -> KafkaTopicProducer:
         self.ready()
         return self._part("producer", lambda: KafkaTopicProducer(self.kafka))
+
+    @property
+    def lag(self) -> KafkaLag:
+        return self._part("lag", lambda: KafkaLag(self.kafka))
 
     @property
     def retry_set(self) -> RedisRetrySet:
@@ -111,6 +121,10 @@ class Connections:
     @property
     def locks(self) -> RedisLocks:
         return self._part("locks", lambda: RedisLocks(self.redis))
+
+    @property
+    def ingestion(self) -> RedisIngestionLock:
+        return self._part("ingestion", lambda: RedisIngestionLock(self.redis))
 
     @property
     def processing_lock(self) -> RedisProcessingLock:
@@ -131,7 +145,7 @@ class Connections:
     def close(self) -> None:
         """Let go of what was opened."""
         with self._lock:
-            for name in ("producer", "stores"):
+            for name in ("published_log", "producer", "stores"):
                 if name in self._parts:
                     self._parts.pop(name).close()
             self._parts.clear()

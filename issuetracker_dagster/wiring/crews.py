@@ -98,6 +98,7 @@ def opened_shift(
         )
     finally:
         handler.close()
+        wiring.published_log.flush()
 
 
 def open_crew(wiring: Wiring, row: StageRow, handler: Handler[Any], mode: Mode) -> SuppliedCrew:
