@@ -233,6 +233,24 @@ def test_the_nearest_fetcher_rule_wins(stores: Stores) -> None:
     assert stores.parser_rules.fetcher_rule("example.org") is None
 
 
+def test_a_snapshot_remembers_when_it_was_checked_and_what_was_refused(stores: Stores) -> None:
+    def looks() -> tuple[int, int, int, tuple[str, ...]]:
+        latest = stores.rule_snapshots.latest()
+        assert latest is not None
+        return latest.version, latest.created_ms, latest.checked_ms, latest.refused
+
+    stores.rule_snapshots.save("f1", (), 1_700_000_000_010, ["rule 3: no host"])
+    assert looks() == (1, 1_700_000_000_010, 1_700_000_000_010, ("rule 3: no host",))
+    stores.rule_snapshots.checked(1, 1_700_000_000_020)
+    assert looks()[2] == 1_700_000_000_020
+    stores.rule_snapshots.save("f1", (), 1_700_000_000_030, ["rule 3: no host"])
+    assert looks() == (1, 1_700_000_000_010, 1_700_000_000_030, ("rule 3: no host",))
+    stores.rule_snapshots.checked(1, 1_700_000_000_020)
+    assert looks()[2] == 1_700_000_000_030
+    stores.rule_snapshots.checked(9, 1_700_000_000_040)
+    assert looks()[2] == 1_700_000_000_030
+
+
 def test_a_snapshot_comes_back_whole_and_versions_grow(stores: Stores) -> None:
     assert (stores.rule_snapshots.latest_version(), stores.rule_snapshots.latest()) == (0, None)
     rules = (

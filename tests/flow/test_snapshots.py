@@ -1,12 +1,21 @@
 """Rules as every publisher sees them: never before they were read once, never half, never lost by a failed read."""
 
+import logging
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from issuetracker_dagster.adapters.memory.rule_snapshots import MemoryRuleSnapshots
+from issuetracker_dagster.adapters.memory.store_rules import MemoryParserRules
 from issuetracker_dagster.errors import Unavailable
-from issuetracker_dagster.wiring.snapshots import Snapshot
+from issuetracker_dagster.flow.resolve import PriorityTable
+from issuetracker_dagster.flow.rules import HostTable
+from issuetracker_dagster.model.priority import Priority
+from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, PriorityRule
+from issuetracker_dagster.ports.rules import RuleSnapshot
+from issuetracker_dagster.wiring.snapshots import LatestBlacklist, LatestPriorities, Snapshot
 
 
 def test_nobody_sees_the_rules_before_they_were_read_once() -> None:
@@ -71,3 +80,65 @@ def test_rules_are_read_by_one_while_others_go_on_with_the_last_ones() -> None:
         assert rules() == "old"
         go_on.set()
         assert newer.result(5) == "new"
+
+
+class Counted(MemoryRuleSnapshots):
+    """Snapshots that tell how often they were read whole."""
+
+    reads = 0
+
+    def latest(self) -> RuleSnapshot | None:
+        self.reads += 1
+        return super().latest()
+
+
+def high(path: str) -> list[PriorityRule]:
+    return [PriorityRule(host="a.com", path=path, priority=Priority.HIGH, rule_id=7)]
+
+
+def test_publishers_swap_the_whole_table_for_a_newer_version_and_read_it_once() -> None:
+    snapshots = Counted()
+    rules = Snapshot(LatestPriorities(snapshots), PriorityTable(()), every_s=0)
+    assert len(rules()) == 0
+    snapshots.save("f1", high("^/a"), 1)
+    assert [bool(rules().find(f"http://a.com/{path}")) for path in "ab"] == [True, False]
+    snapshots.save("f2", high("^/b"), 2)
+    assert [bool(rules().find(f"http://a.com/{path}")) for path in "ab"] == [False, True]
+    assert snapshots.reads == 2
+    snapshots.save("f3", [], 3)
+    assert len(rules()) == 0
+
+
+def test_a_database_that_goes_out_keeps_the_rules_of_before() -> None:
+    class Failing(MemoryRuleSnapshots):
+        is_out = False
+
+        def latest_version(self) -> int:
+            if self.is_out:
+                raise Unavailable("the database is out")
+            return super().latest_version()
+
+    snapshots = Failing()
+    snapshots.save("f1", high("^/a"), 1)
+    rules = Snapshot(LatestPriorities(snapshots), PriorityTable(()), every_s=0)
+    before = rules()
+    snapshots.is_out = True
+    assert rules() is before
+    assert len(before) == 1
+
+
+def test_one_bad_blacklist_entry_is_left_out_alone_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    class Edited(MemoryParserRules):
+        def blacklist(self) -> Sequence[BlacklistEntry]:
+            return [*super().blacklist(), BlacklistEntry(host_pattern="Bad Host"), *self.more]
+
+        more: Sequence[BlacklistEntry] = ()
+
+    rules = Edited()
+    rules.add_to_blacklist(BlacklistEntry(host_pattern="ads.com"))
+    blacklist = Snapshot(LatestBlacklist(rules), HostTable[BlacklistMode](()), every_s=0)
+    with caplog.at_level(logging.WARNING):
+        assert blacklist().find("http://ads.com/1") is BlacklistMode.DROP
+        rules.more = [BlacklistEntry(host_pattern="more.com", mode=BlacklistMode.EXTRACT_LINKS_ONLY)]
+        assert blacklist().find("http://more.com/1") is BlacklistMode.EXTRACT_LINKS_ONLY
+    assert [record for record in caplog.records if "Bad Host" in record.getMessage()] == caplog.records[:1]

@@ -35,6 +35,9 @@ def test_defaults_are_those_of_the_contract() -> None:
         ("ENRICH_ZSET_OVERFLOW", "drop", "'evict' or 'backpressure'"),
         ("PARSER_ZSET_QUEUE_KEY", "{parser}", "without braces"),
         ("VALIDATE_PRIORITY_QUEUE_ENABLED", "perhaps", "valid boolean"),
+        ("PRIORITY_BY_SOURCE", "wire=urgent", "high, normal or low, such as wire=high"),
+        ("PRIORITY_BY_SOURCE", "=high", "high, normal or low, such as wire=high"),
+        ("PRIORITY_BY_SOURCE", "wire=high,wire=low", "each source has one priority"),
         ("KAFKA_PARTITIONS_HIGH", "0", "greater than or equal to 1"),
     ],
 )
@@ -82,6 +85,14 @@ def test_secrets_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_toggle_has_three_values(monkeypatch: pytest.MonkeyPatch, text: str, value: bool | None) -> None:
     monkeypatch.setenv("PARSER_PRIORITY_QUEUE_ENABLED", text)
     assert Settings(env_file=None).parser.priority_queue_enabled is value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("", {}), ("wire=high, archive = low", {"wire": "high", "archive": "low"})]
+)
+def test_sources_get_their_priority_by_name(monkeypatch: pytest.MonkeyPatch, text: str, value: dict[str, str]) -> None:
+    monkeypatch.setenv("PRIORITY_BY_SOURCE", text)
+    assert Settings(env_file=None).publish.priority_by_source == value
 
 
 def test_settings_are_frozen() -> None:
