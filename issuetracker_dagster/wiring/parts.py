@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 
 from issuetracker_dagster.adapters.kafka.intake import KafkaIntakeReader
-from issuetracker_dagster.adapters.kafka.lag import KafkaLag
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
-from issuetracker_dagster.adapters.redis.urls import RedisIngestionLock
 from issuetracker_dagster.flow.dedupe import DedupeTimes
 from issuetracker_dagster.flow.intake import ZSetIntake
 from issuetracker_dagster.flow.publish import Publisher
@@ -20,22 +18,18 @@ from issuetracker_dagster.model.retry import RetryPolicy
 from issuetracker_dagster.model.rules import BlacklistMode, FetcherRule
 from issuetracker_dagster.model.stage import FACTS, Stage, Topic
 from issuetracker_dagster.pipeline import queue_limits
-from issuetracker_dagster.wiring.connections import Connections
+from issuetracker_dagster.wiring.buffering import Buffering
 from issuetracker_dagster.wiring.snapshots import LatestBlacklist, LatestPriorities, Snapshot
 
 RULES_EVERY_S = 5.0
 
 
-class Wiring(Connections):
+class Wiring(Buffering):
     """Everything that one process needs, from its settings. Thread-safe. Raises `Unavailable` when nothing is there."""
 
     @property
     def retries(self) -> RetryScheduler:
         return self._part("retries", lambda: RetryScheduler(self.retry_set, self.producer, self.clock))
-
-    @property
-    def lag(self) -> KafkaLag:
-        return self._part("lag", lambda: KafkaLag(self.kafka))
 
     @property
     def publisher(self) -> Publisher:
@@ -46,8 +40,8 @@ class Wiring(Connections):
         priorities = Snapshot(LatestPriorities(self.stores.rule_snapshots), PriorityTable(()), RULES_EVERY_S)
         blacklist = Snapshot(LatestBlacklist(rules), HostTable[BlacklistMode](()), RULES_EVERY_S)
         return Publisher(
-            producer=self.producer,
-            ingestion=RedisIngestionLock(self.redis),
+            producer=self.first_publisher,
+            ingestion=self.ingestion,
             blacklist=blacklist,
             resolver=standard_chain(priorities, self.priority_by_source()),
             clock=self.clock,
@@ -135,13 +129,8 @@ class Wiring(Connections):
             self.stores.raw_contents,
             self.publisher,
             self.clock,
-            hold_back=self.hold_back,
+            hold_back=self.throttler.hold_back,
         )
-
-    def hold_back(self, priority: Priority) -> str | None:
-        """Why seeds of that priority must wait; None when they may go."""
-        del priority
-        return None
 
     def lags(self) -> Mapping[Topic, int]:
         """Unread messages of each topic that a stage reads; raises `LagUnknown`."""
