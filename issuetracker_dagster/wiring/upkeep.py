@@ -2,7 +2,7 @@
 
 import msgspec
 
-from issuetracker_dagster.flow.reap import empty_frontier_outbox, empty_outbox, reap
+from issuetracker_dagster.flow.reap import empty_buffer_outbox, empty_frontier_outbox, empty_outbox, reap
 from issuetracker_dagster.model.stage import QUEUED_STAGES
 from issuetracker_dagster.wiring.parts import Wiring
 
@@ -17,6 +17,8 @@ class RelayReport(msgspec.Struct, frozen=True):
     relayed: int
     reaped: int
     buried: int
+    trimmed: int = 0
+    """Jobs among the buried that fell out of a full buffer."""
 
 
 def relay(wiring: Wiring, budget_ms: int) -> RelayReport:
@@ -41,8 +43,12 @@ def _relay(wiring: Wiring, budget_ms: int) -> RelayReport:
         reaped += reap(queue)
         buried += empty_outbox(queue, stage, wiring.producer, wiring.clock)
     buried += empty_frontier_outbox(wiring.frontier, wiring.producer, wiring.clock)
+    trimmed = sum(
+        empty_buffer_outbox(buffer, wiring.producer, wiring.ingestion, wiring.clock)
+        for buffer in wiring.buffers.values()
+    )
     wiring.heartbeats.beat(RELAY, 0, RELAY, {})
-    return RelayReport(relayed, reaped, buried)
+    return RelayReport(relayed, reaped, buried + trimmed, trimmed)
 
 
 def relay_is_fresh(wiring: Wiring) -> bool:
