@@ -3,9 +3,13 @@
 import dagster as dg
 
 from issuetracker_dagster.defs.assets import asset_specs
+from issuetracker_dagster.defs.buffers import buffer_checks
 from issuetracker_dagster.defs.checks import queue_checks
+from issuetracker_dagster.defs.drain import drain_job, drain_schedule
 from issuetracker_dagster.defs.intakes import intake_sensors
+from issuetracker_dagster.defs.rules import refresh_job, refresh_schedule, rules_check
 from issuetracker_dagster.defs.shifts import shift_jobs
+from issuetracker_dagster.defs.sources import freshness_check
 from issuetracker_dagster.defs.upkeep import health_probe, retry_relay, seed_scheduler
 from issuetracker_dagster.defs.workers import worker_sensors
 from issuetracker_dagster.settings.load import Settings
@@ -17,12 +21,13 @@ configure(_settings)
 
 defs = dg.Definitions(
     assets=asset_specs(),
-    asset_checks=queue_checks(),
-    jobs=shift_jobs(),
+    asset_checks=[*queue_checks(), *buffer_checks(), rules_check, freshness_check],
+    jobs=[*shift_jobs(), drain_job(), refresh_job],
+    schedules=[drain_schedule(_settings), refresh_schedule],
     sensors=[
         *intake_sensors(_settings),
         *worker_sensors(_settings),
-        retry_relay,
+        retry_relay(_settings),
         seed_scheduler(_settings),
         health_probe(),
     ],

@@ -1,4 +1,4 @@
-"""Topics, queues and tables as external assets, with the lineage of the journey. Dagster never materialises them."""
+"""Buffers, topics, queues and tables as external assets, in the lineage of the journey. Dagster never makes them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,6 +6,8 @@ import dagster as dg
 
 from issuetracker_dagster.model.queue import QueueDepth
 from issuetracker_dagster.model.stage import CRAWL_TOPICS, FACTS, QUEUED_STAGES, Stage, Topic
+
+BUFFERED = (Topic.CRAWL_NORMAL, Topic.CRAWL_LOW)
 
 TABLES: dict[str, tuple[Stage, ...]] = {
     "raw_contents": (Stage.FETCH,),
@@ -25,6 +27,11 @@ def queue_key(stage: Stage) -> dg.AssetKey:
     return dg.AssetKey(["redis", f"{stage.value}_queue"])
 
 
+def buffer_key(topic: Topic) -> dg.AssetKey:
+    """`redis/buffer_normal` of `crawl.normal`, `redis/buffer_low` of `crawl.low`."""
+    return dg.AssetKey(["redis", f"buffer_{topic.value.rpartition('.')[2]}"])
+
+
 def table_key(name: str) -> dg.AssetKey:
     """`sql/<table>`."""
     return dg.AssetKey(["sql", name])
@@ -38,22 +45,43 @@ def _inputs(stage: Stage) -> list[dg.AssetKey]:
 
 
 def asset_specs() -> list[dg.AssetSpec]:
-    """Every external asset: seeds, topics, queues, tables."""
+    """Every external asset: seeds, buffers, topics, queues, tables."""
     return [
         dg.AssetSpec(
             table_key("scheduler_entries"), description="Seeds: entry URLs and when they are due.", kinds={"sql"}
         ),
+        dg.AssetSpec(
+            table_key("parser_rules"),
+            description="Rules: how pages are read, and with which priority they are crawled.",
+            kinds={"sql"},
+        ),
+        *_buffer_specs(),
         *_topic_specs(),
         *_queue_specs(),
         *_table_specs(),
     ]
 
 
+def _buffer_specs() -> Iterator[dg.AssetSpec]:
+    for topic in BUFFERED:
+        yield dg.AssetSpec(
+            buffer_key(topic),
+            deps=[table_key("scheduler_entries")],
+            description=f"Jobs that wait until {topic.value} is short enough, in the order of their publishing.",
+            kinds={"redis"},
+            group_name="fetch",
+        )
+
+
 def _topic_specs() -> Iterator[dg.AssetSpec]:
     for priority, topic in CRAWL_TOPICS.items():
         yield dg.AssetSpec(
             topic_key(topic),
-            deps=[table_key("scheduler_entries")],
+            deps=[
+                table_key("scheduler_entries"),
+                table_key("parser_rules"),
+                *([buffer_key(topic)] if topic in BUFFERED else []),
+            ],
             description=f"Crawl jobs of {priority.label} priority.",
             kinds={"kafka"},
             group_name="fetch",
@@ -68,7 +96,7 @@ def _topic_specs() -> Iterator[dg.AssetSpec]:
         )
     yield dg.AssetSpec(
         topic_key(Topic.DLQ),
-        deps=[key for stage in Stage for key in _inputs(stage)],
+        deps=[*(key for stage in Stage for key in _inputs(stage)), *map(buffer_key, BUFFERED)],
         description="Messages that can't go on, byte for byte, with the reason in their headers.",
         kinds={"kafka"},
     )

@@ -109,13 +109,19 @@ def queue_checks() -> list[dg.AssetChecksDefinition]:
 def check_evaluations(states: Iterable[QueueState]) -> Iterator[dg.AssetCheckEvaluation]:
     """The same results as runless events."""
     for state in states:
-        for name, judge in JUDGES.items():
-            result = judge(state)
-            yield dg.AssetCheckEvaluation(
-                asset_key=queue_key(state.stage),
-                check_name=name,
-                passed=result.passed,
-                severity=result.severity,
-                metadata=result.metadata,
-                description=result.description,
-            )
+        for judge in JUDGES.values():
+            yield as_evaluation(judge(state))
+
+
+def as_evaluation(result: dg.AssetCheckResult) -> dg.AssetCheckEvaluation:
+    """A result that names its asset and its check, as a runless event."""
+    if result.asset_key is None or result.check_name is None:
+        raise ValueError("a result without a name belongs to nothing outside a run")
+    return dg.AssetCheckEvaluation(
+        asset_key=result.asset_key,
+        check_name=result.check_name,
+        passed=result.passed,
+        severity=result.severity,
+        metadata=result.metadata,
+        description=result.description,
+    )

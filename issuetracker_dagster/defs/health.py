@@ -9,7 +9,10 @@ from collections.abc import Iterable
 import dagster as dg
 
 from issuetracker_dagster.defs.assets import lag_observations, queue_observations, table_observations
+from issuetracker_dagster.defs.buffers import look_at_buffers
 from issuetracker_dagster.defs.checks import check_evaluations, queue_state
+from issuetracker_dagster.defs.rules import look_at_rules
+from issuetracker_dagster.defs.sources import look_at_sources
 from issuetracker_dagster.errors import TransientError, Unavailable
 from issuetracker_dagster.model.stage import QUEUED_STAGES
 from issuetracker_dagster.ports.clock import Clock
@@ -31,7 +34,7 @@ class HealthProbe:
         events: list[AssetEvent] = []
         words: list[str] = []
         problems: list[str] = []
-        for look in (_lags, _queues, _tables):
+        for look in (_lags, look_at_buffers, _queues, _tables, look_at_rules, look_at_sources):
             try:
                 found, said = look(wiring)
                 events += found

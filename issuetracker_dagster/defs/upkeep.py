@@ -2,6 +2,7 @@
 
 import dagster as dg
 
+from issuetracker_dagster.defs.drain import DRAIN_JOB, StrandedBuffer
 from issuetracker_dagster.defs.flags import default_status, refusal
 from issuetracker_dagster.defs.health import HealthProbe
 from issuetracker_dagster.defs.ticks import guarded
@@ -12,18 +13,34 @@ from issuetracker_dagster.wiring.upkeep import relay
 RELAY_BUDGET_MS = 5_000
 
 
-@dg.sensor(
-    name="retry_relay",
-    minimum_interval_seconds=5,
-    default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Publishes due retries, brings back what dead workers held, empties the queues' outboxes to the DLQ.",
-)
-@guarded
-def retry_relay(context: dg.SensorEvaluationContext, wiring: dg.ResourceParam[Wiring]) -> dg.SkipReason:  # noqa: ARG001
-    report = relay(wiring, RELAY_BUDGET_MS)
-    return dg.SkipReason(
-        f"{report.relayed} due retries published, {report.reaped} leases came back, {report.buried} went to the DLQ"
+def retry_relay(settings: Settings) -> dg.SensorDefinition:
+    """The sensor of due retries, leases of the dead, outboxes, and of a buffer that is off and not empty."""
+    stranded = StrandedBuffer(settings)
+
+    @dg.sensor(
+        name="retry_relay",
+        job_name=DRAIN_JOB,
+        minimum_interval_seconds=5,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=(
+            "Publishes due retries, brings back what dead workers held, empties outboxes to the DLQ, and starts the "
+            "drain run that empties a buffer which was switched off while nobody drained it."
+        ),
     )
+    @guarded
+    def tick(context: dg.SensorEvaluationContext, wiring: dg.ResourceParam[Wiring]) -> dg.SensorResult | dg.SkipReason:
+        # First: whatever keeps retries from being published, publishers that should stop must see it.
+        asked = stranded.tick(context, wiring)
+        report = relay(wiring, RELAY_BUDGET_MS)
+        if asked:
+            return dg.SensorResult(run_requests=asked)
+        trimmed = f" ({report.trimmed} from a full buffer)" if report.trimmed else ""
+        return dg.SkipReason(
+            f"{report.relayed} due retries published, {report.reaped} leases came back, "
+            f"{report.buried} went to the DLQ{trimmed}"
+        )
+
+    return tick
 
 
 def seed_scheduler(settings: Settings) -> dg.SensorDefinition:

@@ -9,7 +9,8 @@ import pytest
 
 from issuetracker_dagster.adapters.clock import FakeClock
 from issuetracker_dagster.adapters.sql.migrate import upgrade
-from issuetracker_dagster.defs.assets import TABLES, asset_specs, queue_key, table_key, topic_key
+from issuetracker_dagster.defs.assets import BUFFERED, TABLES, asset_specs, buffer_key, queue_key, table_key, topic_key
+from issuetracker_dagster.defs.buffers import JUDGES as BUFFER_JUDGES
 from issuetracker_dagster.defs.checks import JUDGES, QueueState, judge_age, judge_depth, judge_retries
 from issuetracker_dagster.defs.health import EVERY_MS, HealthProbe
 from issuetracker_dagster.model.priority import Priority
@@ -20,6 +21,7 @@ from issuetracker_dagster.wiring.parts import Wiring
 from tests.defs.looking import ticked
 
 SEEDS = table_key("scheduler_entries")
+RULES = table_key("parser_rules")
 
 
 def upstream() -> dict[dg.AssetKey, set[dg.AssetKey]]:
@@ -36,15 +38,25 @@ def ancestors(key: dg.AssetKey) -> set[dg.AssetKey]:
     return found
 
 
-def test_every_topic_queue_and_table_is_an_asset() -> None:
+def test_every_buffer_topic_queue_and_table_is_an_asset() -> None:
     wanted = {topic_key(topic) for topic in Topic} | {queue_key(stage) for stage in QUEUED_STAGES}
-    assert upstream().keys() == wanted | {table_key(name) for name in TABLES} | {SEEDS}
+    wanted |= {buffer_key(topic) for topic in BUFFERED}
+    assert upstream().keys() == wanted | {table_key(name) for name in TABLES} | {SEEDS, RULES}
 
 
-def test_everything_but_the_seeds_comes_from_the_seeds_and_nothing_from_itself() -> None:
+def test_everything_but_seeds_and_rules_comes_from_the_seeds_and_nothing_from_itself() -> None:
     for key in upstream():
         assert key not in ancestors(key)
-        assert key == SEEDS or SEEDS in ancestors(key), key
+        assert key in (SEEDS, RULES) or SEEDS in ancestors(key), key
+
+
+def test_a_buffer_stands_between_the_seeds_and_its_topic_and_what_falls_out_goes_to_the_dlq() -> None:
+    assert set(BUFFERED) == {Topic.CRAWL_NORMAL, Topic.CRAWL_LOW}
+    for topic in BUFFERED:
+        assert SEEDS in upstream()[buffer_key(topic)]
+        assert buffer_key(topic) in upstream()[topic_key(topic)]
+        assert buffer_key(topic) in upstream()[topic_key(Topic.DLQ)]
+    assert not upstream()[topic_key(Topic.CRAWL_HIGH)] & {buffer_key(topic) for topic in BUFFERED}
 
 
 @pytest.mark.parametrize("stage", QUEUED_STAGES)
@@ -154,6 +166,7 @@ def test_the_probe_observes_every_topic_queue_and_table_of_real_servers(
     assert observations.keys() == {
         *(topic_key(topic) for topic in read_topics),
         *(queue_key(stage) for stage in QUEUED_STAGES),
+        *(buffer_key(topic) for topic in BUFFERED),
         *(table_key(name) for name in TABLES),
     }
     assert observations[topic_key(Topic.CRAWL_HIGH)]["lag"].value == 0
@@ -165,8 +178,11 @@ def test_the_probe_observes_every_topic_queue_and_table_of_real_servers(
     assert {key: value for key, value in passed.items() if key[0] in of_queues} == {
         (queue_key(stage), name): name != "retries" for stage in QUEUED_STAGES for name in JUDGES
     }
+    of_buffers = {(buffer_key(topic), name) for topic in BUFFERED for name in BUFFER_JUDGES}
+    assert {key: passed.get(key) for key in of_buffers} == dict.fromkeys(of_buffers, True)
     told = data.skip_message or ""
     assert "0 messages unread in Kafka" in told
+    assert "0 jobs buffered" in told
     assert "1 ready for parser" in told
 
 

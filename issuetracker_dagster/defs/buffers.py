@@ -1,0 +1,114 @@
+"""The buffers before Kafka in the eyes of an operator: what is observed of them, and their checks."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import dagster as dg
+
+from issuetracker_dagster.defs.assets import BUFFERED, buffer_key
+from issuetracker_dagster.defs.checks import as_evaluation
+from issuetracker_dagster.wiring.buffering import DRAINER_SILENT_AFTER_MS, BufferHealth, buffer_health
+from issuetracker_dagster.wiring.parts import Wiring
+
+AssetEvent = dg.AssetObservation | dg.AssetCheckEvaluation
+
+FULL_SHARE = 0.8
+"""Share of `PUBLISHER_REDIS_BUFFER_MAX_LEN` above which a buffer counts as too full: the oldest jobs will fall out."""
+LONG_WAIT_MS = 3_600_000
+"""Time in a buffer above which a job counts as held back for too long."""
+
+
+def buffer_observations(found: Iterable[BufferHealth]) -> Iterator[dg.AssetObservation]:
+    """The figures of each buffer, as runless events."""
+    for health in found:
+        yield dg.AssetObservation(buffer_key(health.topic), metadata=_figures(health))
+
+
+def _figures(health: BufferHealth) -> dict[str, int | float | bool]:
+    return {
+        "waiting": health.state.waiting,
+        "draining": health.state.draining,
+        "outbox": health.state.outbox,
+        "oldest_age_s": health.oldest_age_ms / 1000,
+        "paused": health.state.paused,
+        "buffering": health.switch_is_on,
+    }
+
+
+def judge_backlog(health: BufferHealth) -> dg.AssetCheckResult:
+    """Whether the buffer has room left and its jobs don't wait for too long."""
+    backlog, limit = health.state.backlog, int(health.max_len * FULL_SHARE)
+    room = f"more than {limit} of {health.max_len} would be too many" if health.max_len else "there is no limit"
+    return dg.AssetCheckResult(
+        passed=(backlog <= limit or not health.max_len) and health.oldest_age_ms <= LONG_WAIT_MS,
+        severity=dg.AssetCheckSeverity.WARN,
+        asset_key=buffer_key(health.topic),
+        check_name="backlog",
+        description=(
+            f"{backlog} jobs wait; {room}. The first in line has waited {health.oldest_age_ms // 1000} s; more than "
+            f"{LONG_WAIT_MS // 1000} s would be too long"
+        ),
+        metadata=_figures(health),
+    )
+
+
+def judge_drained(health: BufferHealth) -> dg.AssetCheckResult:
+    """Whether somebody moves to Kafka what is put aside."""
+    backlog = health.state.backlog
+    stranded = health.drainer_is_silent and (health.switch_is_on or backlog > 0)
+    return dg.AssetCheckResult(
+        passed=not stranded,
+        severity=dg.AssetCheckSeverity.ERROR,
+        asset_key=buffer_key(health.topic),
+        check_name="drained",
+        description=_why_stranded(health) if stranded else _how_drained(health),
+        metadata={"backlog": backlog, "buffering": health.switch_is_on},
+    )
+
+
+def _why_stranded(health: BufferHealth) -> str:
+    silent = f"no drain run has shown itself {_for_how_long(health)}"
+    if health.switch_is_on:
+        return (
+            f"jobs are put aside and {silent}. The ticks of the schedule drain_backlog and its newest run say why; "
+            "launching the job drain_backlog drains at once, switching the schedule off sends jobs straight to Kafka"
+        )
+    return (
+        f"buffering is off, {health.state.backlog} jobs are left and {silent}. The sensor retry_relay starts one that "
+        "empties the buffer, unless it is off itself; launch the job drain_backlog once, or switch its schedule on"
+    )
+
+
+def _for_how_long(health: BufferHealth) -> str:
+    return "yet" if health.silent_ms is None else f"for {health.silent_ms // 1000} s"
+
+
+def _how_drained(health: BufferHealth) -> str:
+    if not health.switch_is_on and not health.state.backlog:
+        return "buffering is off and nothing is left"
+    return f"a drain run has shown itself within {DRAINER_SILENT_AFTER_MS // 1000} s; {health.state.backlog} jobs wait"
+
+
+JUDGES: dict[str, Callable[[BufferHealth], dg.AssetCheckResult]] = {"backlog": judge_backlog, "drained": judge_drained}
+
+
+def buffer_checks() -> list[dg.AssetChecksDefinition]:
+    """All checks of both buffers."""
+    return [_check(buffer_key(topic), name) for topic in BUFFERED for name in JUDGES]
+
+
+def _check(key: dg.AssetKey, name: str) -> dg.AssetChecksDefinition:
+    judge = JUDGES[name]
+
+    @dg.asset_check(asset=key, name=name, description=judge.__doc__)
+    def check(wiring: dg.ResourceParam[Wiring]) -> dg.AssetCheckResult:
+        return next(judge(health) for health in buffer_health(wiring) if buffer_key(health.topic) == key)
+
+    return check
+
+
+def look_at_buffers(wiring: Wiring) -> tuple[list[AssetEvent], str]:
+    """What the health probe tells: observations, check results, and the backlog in words. Raises `Unavailable`."""
+    found = buffer_health(wiring)
+    results = [judge(health) for health in found for judge in JUDGES.values()]
+    events: list[AssetEvent] = [*buffer_observations(found), *map(as_evaluation, results)]
+    return events, f"{sum(health.state.backlog for health in found)} jobs buffered"

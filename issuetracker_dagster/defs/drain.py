@@ -1,0 +1,149 @@
+"""Schedule and job `drain_backlog`: one run at a time that moves buffered jobs to Kafka for up to an hour.
+
+The schedule's toggle is the flag `PUBLISHER_REDIS_BUFFER_ENABLED`. Off, the run at work has publishers stop, empties
+the buffer and ends; where none is at work, the relay's tick (`StrandedBuffer`) sees to the same.
+"""
+
+from collections.abc import Callable
+
+import dagster as dg
+import msgspec
+
+from issuetracker_dagster.defs.fence import Fence, interrupts
+from issuetracker_dagster.defs.flags import DRAIN_SCHEDULE, buffer_toggle, default_schedule_status, refusal
+from issuetracker_dagster.defs.supervisor import SlotJob, Supervisor
+from issuetracker_dagster.defs.ticks import guarded
+from issuetracker_dagster.flow.drain import BUSY, LOCK_TTL_MS
+from issuetracker_dagster.model.drain import DrainSummary
+from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.buffering import DRAINER, drainer_silence_ms
+from issuetracker_dagster.wiring.lifesigns import signs_of_life
+from issuetracker_dagster.wiring.parts import Wiring
+
+VARIABLE = "PUBLISHER_REDIS_BUFFER_ENABLED"
+DRAIN_JOB = "drain_backlog"
+SUPERVISED = SlotJob(DRAIN_JOB, DRAINER)
+RUN_MS = 3_600_000
+PATIENCE_S = 10.0
+PAUSE_MS = 60_000
+"""Time between the last sign of a drain run and the next one that the relay starts: one that ends at once, for whatever
+reason, mustn't cost a run each five seconds.
+"""
+
+
+def drain_schedule(settings: Settings) -> dg.ScheduleDefinition:
+    """The schedule that keeps one drain run alive."""
+    setting = settings.publish.publisher_redis_buffer_enabled
+    supervisor = Supervisor(SUPERVISED, dead_after_ms=settings.shift.worker_dead_after)
+
+    @dg.schedule(
+        name=DRAIN_SCHEDULE,
+        cron_schedule="* * * * *",
+        job_name=DRAIN_JOB,
+        default_status=default_schedule_status(setting, unset=False),
+        description=(
+            "Holds normal and low jobs back in Redis while Kafka lags, and keeps one drain run alive. This toggle is "
+            f"the flag {VARIABLE}: off, jobs go straight to Kafka and the buffer is emptied."
+        ),
+        metadata={"setting": VARIABLE},
+    )
+    @guarded
+    def tick(context: dg.ScheduleEvaluationContext, wiring: dg.ResourceParam[Wiring]) -> dg.RunRequest | dg.SkipReason:
+        off = refusal(setting, VARIABLE)
+        if off:
+            return off
+        wiring.ready()
+        asked = supervisor.tick(context.instance, wiring.heartbeats, wiring.clock, slots=1)
+        return asked if isinstance(asked, dg.SkipReason) else asked[0]
+
+    return tick
+
+
+def drain_job() -> dg.JobDefinition:
+    """The job whose runs drain."""
+
+    @dg.op(
+        name="drain_backlog_op",
+        description="Moves buffered jobs to Kafka while the crawl topics are short; switched off, until none is left.",
+    )
+    def drain(context: dg.OpExecutionContext, wiring: dg.ResourceParam[Wiring]) -> None:
+        run_drain(context, wiring)
+
+    @dg.job(
+        name=DRAIN_JOB,
+        executor_def=dg.in_process_executor,
+        description=(
+            "One drain run, about an hour long; the schedule of the same name keeps one alive. Started by hand while "
+            "the schedule is off, it empties the buffer and ends. Terminate ends it in order, nothing is lost."
+        ),
+    )
+    def job() -> None:
+        drain()
+
+    return job
+
+
+def run_drain(context: dg.OpExecutionContext, wiring: Wiring) -> None:
+    """Drain until the buffer isn't wanted any more and empty, the time is over, or the run is ended.
+
+    Ends at once while another drain run is alive; a lock that a dead one has left is waited for.
+    """
+    fence = Fence(context.instance, context.run_id, lambda: True)
+    accepts = buffer_toggle(context, wiring.settings)
+    drainer = wiring.drainer()
+    patient_until = wiring.clock.monotonic()
+    if not _shows_itself(wiring):
+        patient_until += LOCK_TTL_MS / 1000 + PATIENCE_S
+    with interrupts() as interrupted, signs_of_life(wiring, DRAINER, 0, context.run_id) as signs:
+
+        def control() -> str | None:
+            return interrupted() or fence.reason()
+
+        signs.tell = lambda: {"mode": "buffering" if accepts() else "emptying", **_told(drainer.summary())}
+        summary = drainer.run(accepts=accepts, control=control, duration_ms=RUN_MS)
+        while summary.reason == BUSY and not control() and wiring.clock.monotonic() < patient_until:
+            wiring.clock.sleep(1.0)
+            summary = drainer.run(accepts=accepts, control=control, duration_ms=RUN_MS)
+    figures = _told(summary)
+    context.log.info(f"{summary.reason}; {figures}")
+    context.add_output_metadata({"reason": summary.reason, **figures})
+    fence.raise_if_ended()
+
+
+def _told(summary: DrainSummary) -> dict[str, int]:
+    """The figures of a run, one name each."""
+    published = {f"published_{band}": count for band, count in summary.published.items()}
+    figures = {name: figure for name, figure in msgspec.structs.asdict(summary).items() if isinstance(figure, int)}
+    return published | figures
+
+
+def _shows_itself(wiring: Wiring) -> bool:
+    silent_ms = drainer_silence_ms(wiring.heartbeats)
+    return silent_ms is not None and silent_ms <= wiring.settings.shift.worker_dead_after
+
+
+class StrandedBuffer:
+    """What the relay's tick does while buffering isn't wanted: publishers stop within seconds although no drain run
+    lives to tell them, and one is started when jobs are left in the buffer."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._supervisor = Supervisor(SUPERVISED, dead_after_ms=settings.shift.worker_dead_after)
+        self._toggle: Callable[[], bool] | None = None
+
+    def tick(self, context: dg.SensorEvaluationContext, wiring: Wiring) -> list[dg.RunRequest]:
+        """The run that is needed, if one is. Raises `Unavailable`."""
+        self._toggle = self._toggle or buffer_toggle(context, self._settings)
+        if self._toggle():
+            return []
+        if _shows_itself(wiring):
+            return []  # a drain run is at work and sees the toggle itself
+        if wiring.buffer_switch.is_on():
+            wiring.buffer_switch.turn(on=False)
+        silent_ms = drainer_silence_ms(wiring.heartbeats)
+        rested = silent_ms is None or silent_ms > PAUSE_MS
+        left = any(buffer.state().backlog for buffer in wiring.buffers.values())
+        asked = self._supervisor.tick(
+            context.instance, wiring.heartbeats, wiring.clock, slots=1 if left and rested else 0
+        )
+        return [] if isinstance(asked, dg.SkipReason) else asked

@@ -1,0 +1,86 @@
+"""What an operator is told about the buffers before Kafka."""
+
+import dagster as dg
+import pytest
+
+from issuetracker_dagster.defs.assets import buffer_key
+from issuetracker_dagster.defs.buffers import LONG_WAIT_MS, buffer_observations, judge_backlog, judge_drained
+from issuetracker_dagster.model.buffer import BufferState
+from issuetracker_dagster.model.stage import Topic
+from issuetracker_dagster.wiring.buffering import DRAINER_SILENT_AFTER_MS, BufferHealth
+
+NOW_MS = 1_750_000_000_000
+
+
+def health(
+    waiting: int = 0,
+    *,
+    draining: int = 0,
+    age_ms: int | None = None,
+    max_len: int = 100,
+    is_on: bool = True,
+    silent_ms: int | None = 0,
+) -> BufferHealth:
+    state = BufferState(waiting=waiting, draining=draining, oldest_ms=0 if age_ms is None else NOW_MS - age_ms)
+    return BufferHealth(Topic.CRAWL_LOW, state, max_len, is_on, silent_ms, NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "draining", "max_len", "passed"),
+    [(80, 0, 100, True), (81, 0, 100, False), (70, 11, 100, False), (1_000_000, 0, 0, True)],
+)
+def test_a_buffer_is_too_full_above_four_fifths_of_its_length(
+    waiting: int, draining: int, max_len: int, passed: bool
+) -> None:
+    result = judge_backlog(health(waiting, draining=draining, max_len=max_len))
+    assert result.passed is passed
+    assert result.severity is dg.AssetCheckSeverity.WARN
+    assert f"{waiting + draining} jobs wait" in (result.description or "")
+
+
+def test_a_job_that_waits_for_more_than_an_hour_warns() -> None:
+    assert judge_backlog(health(1, age_ms=LONG_WAIT_MS)).passed is True
+    assert judge_backlog(health(1, age_ms=LONG_WAIT_MS + 1)).passed is False
+
+
+@pytest.mark.parametrize("silent_ms", [None, DRAINER_SILENT_AFTER_MS + 1])
+def test_buffering_without_a_drain_run_is_an_error_that_says_what_to_do(silent_ms: int | None) -> None:
+    result = judge_drained(health(0, silent_ms=silent_ms))
+    assert result.passed is False
+    assert result.severity is dg.AssetCheckSeverity.ERROR
+    assert "launching the job drain_backlog" in (result.description or "")
+
+
+@pytest.mark.parametrize("silent_ms", [None, DRAINER_SILENT_AFTER_MS + 1])
+def test_jobs_stranded_in_a_buffer_that_is_off_are_an_error_that_says_what_to_do(silent_ms: int | None) -> None:
+    result = judge_drained(health(7, is_on=False, silent_ms=silent_ms))
+    assert result.passed is False
+    assert result.severity is dg.AssetCheckSeverity.ERROR
+    said = result.description or ""
+    assert "7 jobs are left" in said
+    assert "launch the job drain_backlog once, or switch its schedule on" in said
+
+
+@pytest.mark.parametrize(
+    "fine",
+    [
+        health(50, silent_ms=DRAINER_SILENT_AFTER_MS),
+        health(50, is_on=False, silent_ms=1_000),
+        health(0, is_on=False, silent_ms=None),
+    ],
+)
+def test_a_buffer_that_is_drained_or_off_and_empty_passes(fine: BufferHealth) -> None:
+    assert judge_drained(fine).passed is True
+
+
+def test_the_figures_of_a_buffer_are_observed() -> None:
+    (observation,) = buffer_observations([health(3, draining=2, age_ms=1_500)])
+    assert observation.asset_key == buffer_key(Topic.CRAWL_LOW) == dg.AssetKey(["redis", "buffer_low"])
+    assert {name: value.value for name, value in observation.metadata.items()} == {
+        "waiting": 3,
+        "draining": 2,
+        "outbox": 0,
+        "oldest_age_s": 1.5,
+        "paused": False,
+        "buffering": True,
+    }
