@@ -19,6 +19,7 @@ from issuetracker_dagster.local.services import LocalServices
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.stage import QUEUED_STAGES
 from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.buffering import buffer_health
 from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.snapshots import refresh_rules
 
@@ -66,6 +67,7 @@ def status() -> None:
     try:
         wiring = Wiring(settings)
         output.print(_queues(wiring))
+        output.print(_buffers(wiring))
         output.print(_lags(wiring))
     except IssueTrackerError as error:
         output.print(f"No figures of the queues: {error}")
@@ -77,6 +79,19 @@ def _queues(wiring: Wiring) -> Table:
         depth = wiring.queue(stage).depth()
         ready = [str(depth.bands[priority].ready if priority in depth.bands else 0) for priority in Priority]
         table.add_row(stage.value, *ready, str(depth.leased), str(depth.delayed), str(depth.outbox))
+    return table
+
+
+def _buffers(wiring: Wiring) -> Table:
+    found = buffer_health(wiring)
+    table = Table("buffer of", "waiting", "draining", "outbox", "oldest", "paused", title="Buffers before Kafka")
+    for health in found:
+        state = health.state
+        counts = [str(state.waiting), str(state.draining), str(state.outbox)]
+        table.add_row(health.topic.value, *counts, f"{health.oldest_age_ms // 1000} s", "yes" if state.paused else "no")
+    silent_ms = found[0].silent_ms
+    drainer = "never" if silent_ms is None else f"{silent_ms // 1000} s ago"
+    table.caption = f"buffering {'on' if found[0].switch_is_on else 'off'}; last sign of a drain run: {drainer}"
     return table
 
 
