@@ -14,6 +14,8 @@ from issuetracker_dagster.local.report import Report, Step
 from issuetracker_dagster.local.site import sources
 from issuetracker_dagster.local.site.hosts import HOSTS, ODD
 from issuetracker_dagster.local.site.remembered import Remembered, settle
+from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.snapshots import refresh_rules
 
 _READY_S = 20.0
 _PROJECT = Path(__file__).resolve().parents[2]
@@ -24,8 +26,9 @@ ENVIRONMENT = {
     "PARSER_PRIORITY_QUEUE_ENABLED": "true",
     "VALIDATE_PRIORITY_QUEUE_ENABLED": "true",
     "ENRICH_PRIORITY_QUEUE_ENABLED": "true",
+    "PUBLISHER_REDIS_BUFFER_ENABLED": "true",
 }
-"""Loopback may be fetched, and every stage works by priority without a click in the UI."""
+"""Loopback may be fetched; every stage works by priority and jobs are buffered without a click in the UI."""
 
 
 def prepare(endpoints: Endpoints, home: Path, seed: int, report: Report) -> dict[str, str]:
@@ -73,7 +76,10 @@ def start_site(home: Path, seed: int, found: Remembered) -> children.Identity:
 
 
 def tell_database(database_url: str, found: Remembered) -> int:
-    """Add seeds, parser, fetcher and blacklist rules of the site; returns how many seeds were new."""
+    """Add seeds, parser, fetcher and blacklist rules of the site; returns how many seeds were new.
+
+    The rules are in force before the first seed can be due.
+    """
     stores = SqlStores(connect(database_url))
     try:
         for rule in sources.parser_rules():
@@ -84,6 +90,7 @@ def tell_database(database_url: str, found: Remembered) -> int:
                 stores.parser_rules.save_fetcher_rule(pace)
         for entry in sources.blacklist():
             stores.parser_rules.add_to_blacklist(entry)
+        refresh_rules(stores, Settings().publish.priority_rules_load_limit)
         return stores.seeds.add(sources.seeds(found))
     finally:
         stores.close()

@@ -112,8 +112,10 @@ def test_the_ui_has_sensors_assets_runs_and_check_results(demo: Demo) -> None:
     sensors = demo.ui.sensors()
     assert {f"{stage}_workers" for stage in stages} <= set(sensors)
     assert {sensors[f"{stage}_intake"]["status"] for stage in ("parser", "validate", "enrich")} == {"RUNNING"}
-    assert {"kafka/fetched", "redis/parser_queue", "sql/issues"} <= demo.ui.asset_keys()
-    eventually(lambda: set(demo.ui.runs_at_work().values()) == {f"{stage}_shift" for stage in stages}, timeout_s=60)
+    assert {"kafka/fetched", "redis/parser_queue", "redis/buffer_low", "sql/issues"} <= demo.ui.asset_keys()
+    at_work = {*(f"{stage}_shift" for stage in stages), "drain_backlog"}
+    eventually(lambda: set(demo.ui.runs_at_work().values()) == at_work, timeout_s=120)
+    eventually(lambda: demo.wiring().buffer_switch.is_on(), timeout_s=30)
     eventually(lambda: demo.ui.check_results("redis", "parser_queue").get("depth"), timeout_s=90, interval_s=1)
 
 
