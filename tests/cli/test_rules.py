@@ -1,0 +1,158 @@
+"""`issuetracker rules`: rule by rule."""
+
+import msgspec
+import pytest
+
+from issuetracker_dagster.model.rules import ParserRule, SelectorSpec
+from tests.cli.terminal import Terminal
+
+HOST = "news.example.com"
+
+
+def priorities(terminal: Terminal) -> dict[str, int]:
+    """Of the rules that are on, by path."""
+    return {rule.path: rule.priority for rule in terminal.stores.parser_rules.priority_rules(100)}
+
+
+def test_without_rules_the_command_that_adds_one_is_named(terminal: Terminal) -> None:
+    assert "rules add" in terminal.does("rules", "list")
+
+
+def test_an_added_rule_is_listed_and_says_when_it_takes_effect(terminal: Terminal) -> None:
+    said = terminal.does("rules", "add", HOST, "^/breaking/", "--priority", "high")
+    assert "Added rule 1: news.example.com ^/breaking/ (article), high." in said
+    assert "in at most 5m" in said
+    assert terminal.stores.rule_snapshots.latest_version() == 0
+    assert terminal.does("rules", "list").splitlines()[1].split() == [
+        "1", "high", HOST, "^/breaking/", "article", "1", "on",
+    ]  # fmt: skip
+
+
+def test_now_refreshes_at_once(terminal: Terminal) -> None:
+    assert "version 1, 1 rules (1 high" in terminal.does("rules", "add", HOST, "--priority", "high", "--now")
+    assert terminal.stores.rule_snapshots.latest_version() == 1
+    assert "Nothing to refresh: version 1" in terminal.does("rules", "refresh")
+
+
+def test_an_added_rule_reads_pages_as_the_hosts_rule_for_any_path_does(terminal: Terminal) -> None:
+    reading = ParserRule(
+        host_pattern=HOST, selectors={"title": SelectorSpec(css="h1")}, options={"timezone": "Asia/Seoul"}
+    )
+    terminal.stores.parser_rules.save(reading)
+    assert "reads pages as rule 1" in terminal.does("rules", "add", HOST, "^/a/", "--priority", "low")
+    added = terminal.stores.parser_rules.all()[1]
+    assert (added.selectors, added.options) == (reading.selectors, reading.options)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["News.example.com", "--priority", "high"], "write it in lower case"),
+        ([HOST, "(", "--priority", "high"], "isn't RE2"),
+        ([HOST, "--priority", "0"], "none of high, normal, low"),
+        ([HOST, "--priority", "9"], "none of high, normal, low"),
+        ([HOST], "--priority"),
+        ([HOST, "--priority", "low", "--like", "7"], "there is no rule 7"),
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused_with_what_to_write(terminal: Terminal, words: list[str], said: str) -> None:
+    assert said in terminal.fails("rules", "add", *words)
+    assert list(terminal.stores.parser_rules.all()) == []
+
+
+def test_a_second_rule_for_the_same_pages_is_refused_with_the_first_ones_id(terminal: Terminal) -> None:
+    terminal.does("rules", "add", HOST, "--priority", "high")
+    assert "rules edit 1" in terminal.fails("rules", "add", HOST, "--priority", "low")
+    terminal.does("rules", "disable", "1")
+    assert "rules enable 1" in terminal.fails("rules", "add", HOST, "--priority", "low")
+    terminal.does("rules", "add", HOST, "--priority", "low", "--type", "category")
+
+
+def test_editing_the_priority_keeps_the_selectors_and_makes_no_version(terminal: Terminal) -> None:
+    before = terminal.stores.parser_rules.save(
+        ParserRule(host_pattern=HOST, selectors={"title": SelectorSpec(css="h1", multi=True)}, options={"kind": "news"})
+    )
+    terminal.does("rules", "edit", "1", "--priority", "high")
+    assert list(terminal.stores.parser_rules.all()) == [msgspec.structs.replace(before, crawl_priority=1)]
+
+
+def test_edited_selectors_make_a_version_that_inherits_the_priority(terminal: Terminal) -> None:
+    terminal.does("rules", "add", HOST, "--priority", "high")
+    terminal.does(
+        "rules", "edit", "1", "--selector", "title=h1.big", "--selector", "author=.by", "--option", "kind=news"
+    )
+    said = terminal.does("rules", "edit", "1", "--selector", "author=")
+    assert "Rule 3: news.example.com (any path) (article), high." in said
+    (rule,) = terminal.stores.parser_rules.all()
+    assert (rule.version, rule.crawl_priority, rule.options) == (3, 1, {"kind": "news"})
+    assert rule.selectors == {"title": SelectorSpec(css="h1.big")}
+
+
+def test_another_path_is_another_rule_that_reads_alike_and_the_old_one_is_off(terminal: Terminal) -> None:
+    terminal.does("rules", "add", HOST, "^/a", "--priority", "high")
+    terminal.does("rules", "edit", "1", "--selector", "title=h1")
+    terminal.does("rules", "edit", "2", "--path", "^/b")
+    old, new = terminal.stores.parser_rules.all()
+    assert (old.enabled, new.enabled, new.path_pattern) == (False, True, "^/b")
+    assert new.selectors == old.selectors
+    assert priorities(terminal) == {"^/b": 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "nothing to change"),
+        (["--priority", "4"], "none of high"),
+        (["--host", "A.com"], "lower case"),
+        (["--path", "^/taken"], "about news.example.com ^/taken (article) already"),
+        (["--selector", "h1"], "isn't NAME=VALUE"),
+    ],
+)
+def test_an_edit_that_cannot_be_changes_nothing(terminal: Terminal, words: list[str], said: str) -> None:
+    for path in ("^/a", "^/taken"):
+        terminal.does("rules", "add", HOST, path, "--priority", "high")
+    before = list(terminal.stores.parser_rules.all())
+    assert said in terminal.fails("rules", "edit", "1", *words)
+    assert list(terminal.stores.parser_rules.all()) == before
+
+
+def test_a_disabled_rule_gives_its_pages_back_with_the_next_refresh(terminal: Terminal) -> None:
+    terminal.does("rules", "add", HOST, "^/breaking/", "--priority", "high", "--now")
+    url = f"https://{HOST}/breaking/1"
+    assert "priority   high, decided by rule 1" in terminal.does("why", url)
+    terminal.does("rules", "disable", "1")
+    assert "high, decided by rule 1" in terminal.does("why", url)
+    assert "publishers still say high" in terminal.does("rules", "test", url)
+    assert "1 removed" in terminal.does("rules", "refresh")
+    assert "normal, decided by default" in terminal.does("why", url)
+    terminal.does("rules", "enable", "1", "--now")
+    assert "high, decided by rule 1" in terminal.does("why", url)
+
+
+def test_several_rules_are_switched_all_or_none(terminal: Terminal) -> None:
+    terminal.does("rules", "add", HOST, "--priority", "high")
+    assert "no rule 9" in terminal.fails("rules", "disable", "1", "9")
+    assert priorities(terminal) == {"": 1}
+
+
+def test_a_url_shows_who_decides_who_was_asked_and_who_would_be_next(terminal: Terminal) -> None:
+    terminal.does("rules", "add", "*.example.com", "--priority", "low")
+    terminal.does("rules", "add", HOST, "^/가나", "--priority", "high")
+    terminal.does("rules", "add", HOST, "^/breaking/live", "--priority", "high")
+    said = terminal.does("rules", "test", "HTTP://News.Example.com:8080/%EA%B0%80%EB%82%98%20b?q=1")
+    assert [line.split() for line in said.splitlines()[1:6]] == [
+        ["host", HOST],
+        ["path", "/가나", "b"],
+        ["high", "by", "rule", "2:", HOST, "^/가나,", "high"],
+        ["passed", "rule", "3:", HOST, "^/breaking/live,", "high,", "asked", "before,", "doesn't", "match"],
+        ["next", "rule", "1:", "*.example.com", "(any", "path),", "low"],
+    ]
+    assert "There is no snapshot" in said
+    assert "no rule matches" in terminal.does("rules", "test", "https://example.org/")
+
+
+def test_the_rules_of_a_host_are_listed_in_the_order_in_which_they_are_asked(terminal: Terminal) -> None:
+    for host, path in (("*.example.com", ""), (HOST, ""), (HOST, "^/long/"), ("other.com", "")):
+        terminal.does("rules", "add", host, path, "--priority", "high")
+    listed = terminal.does("rules", "list", "--host", HOST).splitlines()
+    assert [line.split()[0] for line in listed] == ["id", "3", "2", "1"]
