@@ -29,8 +29,8 @@ def starter_text() -> str:
 def import_seeds(file: str | None, starter: bool, update: bool) -> None:
     """Add the seeds of a YAML FILE, all or none.
 
-    "-" reads from the terminal. Every fault is told with its line. Seeds whose URL is there already stay as they are unless --update is given; then
-    what the file says of them counts, and what it doesn't say stays.
+    "-" reads from the terminal. Every fault is told with its line. Seeds whose URL is there already stay as they are
+    unless --update is given; then what the file says of them counts, and what it doesn't say stays.
     """
     if (file is None) is not starter:
         raise click.UsageError("give either a FILE or --starter")

@@ -10,7 +10,7 @@ from issuetracker_dagster.flow.publish import Publisher, Report, Request
 from issuetracker_dagster.flow.resolve import priority_table
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.flow.schedule import JITTER, ScheduleReport, publish_due_seeds
-from issuetracker_dagster.model.headers import headers_from_raw
+from issuetracker_dagster.model.headers import TargetType, headers_from_raw
 from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.records import RawContent
@@ -324,6 +324,16 @@ def test_a_seed_whose_page_became_stale_is_asked_for_at_once_at_high_priority_pa
     assert (report.published, report.stale) == (1, 1)
     assert world.crawled()[0] == ("a.example.com", Priority.HIGH)
     assert [priority for _, priority in world.crawled()[1:]] == [Priority.LOW, Priority.LOW]
+
+
+def test_a_stale_page_is_asked_for_although_its_url_counts_as_known() -> None:
+    world = Seeding()
+    world.add(target_type=TargetType.ARTICLE, interval_ms=H, freshness_ms=6 * H)
+    world.tick()
+    world.fake_clock.advance(2 * H)
+    assert world.tick() == ScheduleReport(due=1, known=1)
+    world.fake_clock.advance(5 * H)
+    assert world.tick() == ScheduleReport(due=1, published=1, stale=1)
 
 
 def test_a_fresh_page_is_left_to_its_interval() -> None:
