@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from functools import lru_cache
 from urllib.parse import unquote
 
 from ada_url import URL
@@ -16,7 +17,7 @@ _TRACKING_NAMES = frozenset(
 )  # fmt: skip
 
 
-_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})?")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -39,49 +40,62 @@ def normalise(url: str, base: str | None = None) -> str:
     """The form under which a URL is known: no fragment, no credentials, no known tracking parameters.
 
     Every other query parameter stays, in its order, since `?id=1` and `?id=2` are two pages. Percent escapes get one
-    form (RFC 3986, 6.2.2), so that `%ea%b0%80` of one link and `%EA%B0%80` of another are one page. Idempotent.
-    Raises `BadUrl`.
+    form (RFC 3986, 6.2.2), so that `%ea%b0%80` of one link and `%EA%B0%80` of another are one page, and a percent sign
+    that begins none is escaped. Idempotent. Raises `BadUrl`.
     """
-    parsed = parse_http(url, base)
-    # Most links are clean already; every call into the parser costs as much as all these looks together.
-    href = str(parsed.href)
-    if "#" in href:
-        parsed.hash = ""
-    if "@" in href:
-        parsed.username = ""
-        parsed.password = ""
-    if parsed.hostname.endswith("."):
-        _without_final_dots(parsed, url)
-    if "%" in href:
-        parsed.pathname = _ESCAPE.sub(_one_way, parsed.pathname)
-    if "?" in href:
-        parsed.search = _ESCAPE.sub(_one_way, _without_tracking(parsed.search))
-    return str(parsed.href)
+    # The parser is asked once: each of its getters and setters costs as much as all these looks at the text together.
+    scheme, authority, rest = _split(url, base)
+    if "@" in authority:
+        authority = authority.rpartition("@")[2]
+    if authority.endswith(".") or ".:" in authority:
+        authority = _without_final_dots(scheme, authority)
+    path, mark, query = rest.partition("#")[0].partition("?")
+    if "%" in path:
+        path = _ESCAPE.sub(_one_way, path)
+    if not mark:
+        return f"{scheme}//{authority}/{path}"
+    query = _without_tracking(query)
+    if "%" in query:
+        query = _ESCAPE.sub(_one_way, query)
+    return f"{scheme}//{authority}/{path}?{query}" if query else f"{scheme}//{authority}/{path}"
 
 
-def _without_final_dots(parsed: URL, url: str) -> None:
+def _split(url: str, base: str | None = None) -> tuple[str, str, str]:
+    """Scheme with its colon, authority, and what follows the slash after it, of the URL as the parser writes it."""
     try:
-        parsed.hostname = parsed.hostname.rstrip(".")
+        href = str(URL(url, base).href if base else URL(url).href)
     except ValueError:
-        # Dots only, or a number at the end that makes no address.
-        raise BadUrl(f"{url[:200]!r} has no host") from None
+        raise BadUrl(f"{url[:200]!r} isn't a URL") from None
+    scheme, _, remainder = href.partition("//")
+    if scheme not in ("http:", "https:"):
+        raise BadUrl(f"{url[:200]!r} isn't an http or https URL")
+    authority, _, rest = remainder.partition("/")
+    return scheme, authority, rest
+
+
+def _without_final_dots(scheme: str, authority: str) -> str:
+    host, colon, port = authority.partition(":")
+    try:
+        # Parsed again, since what is left may be a number that makes no address, or one that does.
+        return str(URL(f"{scheme}//{host.rstrip('.')}{colon}{port}/").host)
+    except ValueError:
+        raise BadUrl(f"{authority[:200]!r} is no host") from None
 
 
 def _one_way(escape: re.Match[str]) -> str:
+    if escape[1] is None:
+        # Left as it is, it could make an escape of what is unescaped after it: `%%36%31` would be `%61`, and then `a`.
+        return "%25"
     character = chr(int(escape[1], 16))
     return character if character in _UNRESERVED else escape[0].upper()
 
 
-def _without_tracking(search: str) -> str:
-    if len(search) < 2:
-        return ""
-    kept = [pair for pair in search[1:].split("&") if pair and not _is_tracking(pair.partition("=")[0])]
-    # With its question mark: the setter takes a leading one of the query itself for the separator.
-    return "?" + "&".join(kept) if kept else ""
+def _without_tracking(query: str) -> str:
+    return "&".join([pair for pair in query.split("&") if pair and not _is_tracking(pair.partition("=")[0])])
 
 
 def _is_tracking(name: str) -> bool:
-    lowered = unquote(name).lower()
+    lowered = (unquote(name) if "%" in name else name).lower()
     return lowered in _TRACKING_NAMES or lowered.startswith(_TRACKING_PREFIXES)
 
 
@@ -96,7 +110,7 @@ def identity_of(url: str) -> str:
 def host_of(url: str) -> str:
     """The host in lower case without port; empty for what isn't an http URL (used as a Kafka key, never to judge)."""
     try:
-        return str(parse_http(url).hostname)
+        return place_of(url)[0]
     except BadUrl:
         return ""
 
@@ -108,13 +122,21 @@ def authority_of(url: str) -> str:
 
 def decoded_path(url: str) -> str:
     """The path with percent escapes decoded, as rules match it. Raises `BadUrl`."""
-    return unquote(parse_http(url).pathname)
+    return place_of(url)[1]
 
 
+@lru_cache(maxsize=1_024)
 def place_of(url: str) -> tuple[str, str]:
-    """The host and the decoded path, as rules match them, from one parse. Raises `BadUrl`."""
-    parsed = parse_http(url)
-    return str(parsed.hostname), unquote(parsed.pathname)
+    """The host and the decoded path, as rules match them, from one parse. Raises `BadUrl`.
+
+    Remembered for a while: a link is asked about by the blacklist, by the rules and for its key, one after the other.
+    """
+    _, authority, rest = _split(url)
+    host, colon, port = authority.rpartition("@")[2].rpartition(":")
+    path = rest.partition("#")[0].partition("?")[0]
+    if not colon or port.endswith("]"):  # the last colon of an IPv6 address
+        host += colon + port
+    return host, "/" + (unquote(path) if "%" in path else path)
 
 
 def url_hash(url: str) -> str:
