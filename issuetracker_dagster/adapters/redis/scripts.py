@@ -101,7 +101,7 @@ def _ask_all(client: RedisClient, commands: Sequence[_Words]) -> list[Any]:
 
 def _exchange(client: redis.Redis, commands: Sequence[_Words]) -> list[Any]:
     pack: Any = hiredis.pack_command
-    packed = [pack(words) for words in commands]
+    packed = [b"".join([pack(words) for words in commands])]  # one piece: each would be a write of its own
     pool: Any = client.connection_pool
     connection = pool.get_connection()
 
