@@ -60,7 +60,7 @@ class BandDrain:
             clock=parts.clock,
             tally=tally,
         )
-        self._refused = RefusedBatch(topic, band, buffer, retries=parts.retries, clock=parts.clock, tally=tally)
+        self._refused = RefusedBatch(band, buffer, retries=parts.retries, clock=parts.clock, tally=tally)
         self._epoch = 0
         self._recovered = False
         self._taken = False

@@ -21,10 +21,7 @@ class RefusedBatch:
     it into its answer, raise `Unavailable`.
     """
 
-    def __init__(
-        self, topic: str, band: str, buffer: Buffer, *, retries: RetrySet, clock: Clock, tally: DrainTally
-    ) -> None:
-        self._topic = topic
+    def __init__(self, band: str, buffer: Buffer, *, retries: RetrySet, clock: Clock, tally: DrainTally) -> None:
         self._band = band
         self._buffer = buffer
         self._retries = retries
@@ -70,7 +67,7 @@ class RefusedBatch:
             self._buffer.pause(self._identities)
             self._retries.schedule_all(
                 [
-                    RetryEntry(due_ms + place, self._topic, Stage.FETCH, now_ms, job.message)
+                    RetryEntry(due_ms + place, job.record.topic, Stage.FETCH, now_ms, job.message)
                     for place, job in enumerate(jobs)
                 ]
             )
