@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from issuetracker_dagster.cli.rule_words import changed, now_option, previewed, refreshed, say, tell_when
+from issuetracker_dagster.cli.rule_words import changed, count_of, now_option, previewed, refreshed, say, tell_when
 from issuetracker_dagster.cli.rules_file import WrongFile, read_rules, written
 from issuetracker_dagster.flow.preview import preview
 from issuetracker_dagster.flow.refresh import judged
@@ -33,13 +33,13 @@ def import_rules(file: str, dry_run: bool, disable_missing: bool, now: bool) -> 
     planned = changes(stored.all(), wanted, disable_missing=disable_missing)
     say(changed(planned))
     if dry_run:
-        click.echo(f"{_count(len(planned), 'change')}; nothing was saved (--dry-run).")
+        click.echo(f"{count_of(len(planned), 'change')}; nothing was saved (--dry-run).")
         return
     if not planned:
-        click.echo(f"Nothing to change: {_count(len(wanted), 'rule')} in the file, all so already.")
+        click.echo(f"Nothing to change: {count_of(len(wanted), 'rule')} in the file, all so already.")
         return
     stored.apply([change.after for change in planned])
-    click.echo(f"{_count(len(planned), 'change')} saved.")
+    click.echo(f"{count_of(len(planned), 'change')} saved.")
     tell_when(wiring, now=now)
 
 
@@ -56,7 +56,7 @@ def export_rules(file: str | None, overwrite: bool) -> None:
     if path.exists() and not overwrite:
         raise click.ClickException(f"{file} is there already; --overwrite replaces it, comments and all")
     path.write_text(written(found), encoding="utf-8")
-    click.echo(f"Wrote {_count(len(found), 'rule')} to {file}.")
+    click.echo(f"Wrote {count_of(len(found), 'rule')} to {file}.")
 
 
 @click.command("preview")
@@ -105,7 +105,3 @@ def _read(file: str) -> list[WantedRule]:
     except WrongFile as error:
         faults = "\n".join(f"  {fault}" for fault in error.faults)
         raise click.ClickException(f"nothing was changed, since {file} has faults:\n{faults}") from None
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -101,6 +101,11 @@ def tell_when(wiring: Wiring, *, now: bool) -> None:
     click.echo(f"Publishers follow with the next refresh, in at most {interval}; {command} does it now.")
 
 
+def count_of(number: int, word: str) -> str:
+    """`1 rule`, `2 rules`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def say(lines: Sequence[str]) -> None:
     """Print these lines."""
     for line in lines:
@@ -114,4 +119,4 @@ def _priority_rule(rule: PriorityRule) -> str:
 
 def _bands(by_band: Mapping[Priority, int]) -> str:
     counts = ", ".join(f"{by_band[priority]} {priority.label}" for priority in Priority)
-    return f"{sum(by_band.values())} rules ({counts})"
+    return f"{count_of(sum(by_band.values()), 'rule')} ({counts})"

@@ -6,6 +6,7 @@ What may be stored is decided here, matching URLs is in `flow.rules`.
 import re
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import lru_cache
 
 import msgspec
 import re2
@@ -36,10 +37,10 @@ def check_host(host: str) -> str:
     bare = host[2:] if host.startswith("*.") else host
     if _ADDRESS.fullmatch(host):
         return host
-    if bare != bare.lower():
-        raise ValueError(f"host {host!r}: write it in lower case, {host.lower()!r}")
     if "/" in bare or ":" in bare:
         raise ValueError(f"host {host!r}: leave out scheme, port and path, write just 'news.example.com'")
+    if bare != bare.lower():
+        raise ValueError(f"host {host!r}: write it in lower case, {host.lower()!r}")
     if "*" in bare:
         raise ValueError(f"host {host!r}: a wildcard is only allowed in front, as '*.example.com'")
     if not bare.isascii():
@@ -57,6 +58,7 @@ def _in_ascii(host: str) -> str:
         return "xn--..."
 
 
+@lru_cache(maxsize=4_096)
 def host_forms(host: str) -> tuple[str, ...]:
     """Every host pattern that matches `host`, the most specific first: itself, then `*.` and each domain above it."""
     labels = host.lower().rstrip(".").split(".")

@@ -1,6 +1,8 @@
 """The `issuetracker` command as somebody types it, on a migrated SQLite of its own."""
 
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from click.testing import CliRunner
@@ -13,6 +15,15 @@ from issuetracker_dagster.errors import IssueTrackerError
 from issuetracker_dagster.settings.load import variables
 
 
+@cache
+def _migrated() -> bytes:
+    """A migrated, empty database; migrating anew for each test would take most of the suite's time."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "template.db"
+        upgrade(f"sqlite:///{path}")
+        return path.read_bytes()
+
+
 class Terminal:
     """A working folder with a database in it; no server is configured."""
 
@@ -23,7 +34,7 @@ class Terminal:
         monkeypatch.setenv("ISSUETRACKER_HOME", str(folder / "home"))
         url = f"sqlite:///{folder / 'issuetracker.db'}"
         monkeypatch.setenv("DATABASE_URL", url)
-        upgrade(url)
+        (folder / "issuetracker.db").write_bytes(_migrated())
         self.folder = folder
         self.stores = SqlStores(connect(url))
 

@@ -29,7 +29,7 @@ def test_an_added_rule_is_listed_and_says_when_it_takes_effect(terminal: Termina
 
 
 def test_now_refreshes_at_once(terminal: Terminal) -> None:
-    assert "version 1, 1 rules (1 high" in terminal.does("rules", "add", HOST, "--priority", "high", "--now")
+    assert "version 1, 1 rule (1 high" in terminal.does("rules", "add", HOST, "--priority", "high", "--now")
     assert terminal.stores.rule_snapshots.latest_version() == 1
     assert "Nothing to refresh: version 1" in terminal.does("rules", "refresh")
 

@@ -1,0 +1,130 @@
+"""`issuetracker blacklist` and `issuetracker why`."""
+
+import time
+
+import click
+import pytest
+
+from issuetracker_dagster.adapters.redis.client import connect
+from issuetracker_dagster.adapters.redis.urls import RedisIngestionLock
+from issuetracker_dagster.cli.main import cli
+from issuetracker_dagster.model.headers import TargetType
+from issuetracker_dagster.model.records import RawContent
+from issuetracker_dagster.ports.locks import Mark
+from issuetracker_dagster.ports.traces import PublishedJob
+from tests.cli.terminal import Terminal
+
+URL = "https://news.example.com/a"
+
+
+def lines(terminal: Terminal, *words: str) -> dict[str, str]:
+    """What `why` says, by its first word."""
+    return dict(line.split(maxsplit=1) for line in terminal.does("why", *words).splitlines())
+
+
+def test_an_entry_is_added_once_listed_and_removed(terminal: Terminal) -> None:
+    assert "empty" in terminal.does("blacklist", "list")
+    assert "Added: *.example.com ^/login, drop." in terminal.does("blacklist", "add", "*.example.com", "^/login")
+    again = terminal.does("blacklist", "add", "*.example.com", "^/login", "--mode", "extract_links_only")
+    assert "It was there already, drop; to change that" in again
+    listed = terminal.does("blacklist", "list").splitlines()[1]
+    assert listed.split() == ["*.example.com", "^/login", "drop", "manual"]
+    assert "no entry" in terminal.fails("blacklist", "remove", "*.example.com")
+    terminal.does("blacklist", "remove", "*.example.com", "^/login")
+    assert list(terminal.stores.parser_rules.blacklist()) == []
+
+
+@pytest.mark.parametrize(("place", "said"), [(["A.com"], "lower case"), (["a.com", "("], "isn't RE2")])
+def test_an_entry_that_could_never_match_is_refused(terminal: Terminal, place: list[str], said: str) -> None:
+    assert said in terminal.fails("blacklist", "add", *place)
+
+
+def test_why_goes_by_the_normalised_url(terminal: Terminal) -> None:
+    assert lines(terminal, "HTTPS://News.Example.com:443/a?utm_source=x#top")["url"] == URL
+    assert "write the whole URL" in terminal.fails("why", "news.example.com/a")
+
+
+def test_why_names_the_entry_that_hits_and_what_it_does(terminal: Terminal) -> None:
+    terminal.does("blacklist", "add", "*.example.com", "^/b", "--mode", "extract_links_only")
+    terminal.does("blacklist", "add", "news.example.com", "^/a")
+    assert lines(terminal, URL)["blacklist"] == "dropped, by the entry news.example.com ^/a (manual)"
+    assert lines(terminal, "https://x.example.com/b")["blacklist"].startswith("fetched for its links only, by")
+    assert lines(terminal, "https://example.org/")["blacklist"] == "not on it"
+
+
+def test_why_names_who_decides_the_priority(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lines(terminal, URL)["priority"] == "normal, decided by default"
+    terminal.does("rules", "add", "news.example.com", "--priority", "low", "--now")
+    assert lines(terminal, URL)["priority"] == "low, decided by rule 1"
+    monkeypatch.setenv("PRIORITY_BY_SOURCE", "wire=high")
+    said = lines(terminal, URL, "--source", "wire")
+    assert (said["priority"], said["way"]) == ("high, decided by source", "crawl.high, at once")
+
+
+def test_why_tells_when_it_was_published_and_fetched(terminal: Terminal) -> None:
+    assert lines(terminal, URL)["fetched"].startswith("never")
+    two_hours_ago = int(time.time() * 1000) - 2 * 3_600_000 - 1_000
+    terminal.stores.published_recent.write([
+        PublishedJob(url=URL, host="news.example.com", target_type=TargetType.ARTICLE, priority=1,
+                     decided_by="rule 4", at_ms=two_hours_ago)
+    ])  # fmt: skip
+    terminal.stores.raw_contents.save(
+        RawContent(url=URL, requested_url=URL, status=200, body=b"", body_sha256="x", fetched_ms=two_hours_ago)
+    )
+    said = lines(terminal, URL)
+    assert said["published"].startswith("2h")
+    assert said["published"].endswith("ago, high, decided by rule 4")
+    assert said["fetched"].endswith("ago, status 200")
+
+
+def test_why_says_which_part_cannot_be_asked_and_shows_the_others(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
+    said = lines(terminal, URL)
+    assert said["known"].startswith("can't tell, Redis can't be asked")
+    assert "Redis can't be asked" in said["way"]
+    assert said["priority"] == "normal, decided by default"
+    monkeypatch.setenv("DATABASE_URL", f"sqlite:///{terminal.folder / 'none' / 'none.db'}")
+    assert lines(terminal, URL)["priority"].startswith("can't tell, the database can't be asked")
+
+
+@pytest.mark.services
+def test_why_tells_a_pending_url_from_a_known_one(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, valkey_url: str
+) -> None:
+    # Kafka isn't there, and isn't needed to answer.
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+    monkeypatch.setenv("REDIS_URL", valkey_url)
+    lock = RedisIngestionLock(connect(valkey_url))
+    mark = Mark(URL, "why-test")
+    assert lines(terminal, URL)["known"] == "no: it would be published"
+    lock.begin([mark])
+    assert "isn't confirmed yet" in lines(terminal, URL)["known"]
+    lock.confirm([(mark, 3_600_000)])
+    assert lines(terminal, URL)["known"].startswith("yes: published a short while ago, known for another")
+    lock.release([mark])
+    assert lines(terminal, URL)["way"] == "crawl.normal, at once (buffering is off)"
+
+
+def commands(group: click.Group, before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Every command, with its groups."""
+    found: list[tuple[str, ...]] = []
+    for name, command in group.commands.items():
+        found.append((*before, name))
+        if isinstance(command, click.Group):
+            found += commands(command, (*before, name))
+    return found
+
+
+@pytest.mark.parametrize("words", commands(cli), ids=" ".join)
+def test_every_command_has_a_help_text_that_says_what_it_does(words: tuple[str, ...]) -> None:
+    command: click.Command = cli
+    for word in words:
+        assert isinstance(command, click.Group)
+        command = command.commands[word]
+    assert command.help
+    assert command.help.split("\n\n")[0].rstrip().endswith(".")
+    for option in command.params:
+        assert not isinstance(option, click.Option) or option.help, option.name
