@@ -6,6 +6,7 @@ What may be a pattern is decided in `model.rules`, what a match means by who bui
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
 import re2
@@ -22,6 +23,9 @@ Entry = tuple[str, str, T]
 _OPTIONS = re2.Options()
 _OPTIONS.never_capture = True
 _OPTIONS.log_errors = False
+FEW = 32
+"""Up to so many expressions one automaton finds all that match; of more it may grow too large, so from there on only
+those are tried whose literals are in the path."""
 _SENTINEL = "/"
 """Matches every path of a URL; without it in its answer a set has run out of memory and knows nothing."""
 
@@ -87,20 +91,21 @@ class _Paths(Generic[T]):
 
 
 class _Set:
-    """Many expressions asked at once: the literals that each needs are looked for in one pass over the path, and only
-    expressions whose literals are there are tried."""
+    """Many expressions asked at once (decision 70)."""
 
     def __init__(self, expressions: Sequence[str]) -> None:
-        self._filter: Any = re2.Filter()
-        for expression in (*expressions, _SENTINEL):
-            self._filter.Add(expression, _OPTIONS)
+        self._expressions = expressions
         self._size = len(expressions)
+        self._at_once: Any = re2.Set.SearchSet(_OPTIONS) if self._size <= FEW else re2.Filter()
+        add = self._at_once.Add if self._size <= FEW else partial(self._at_once.Add, options=_OPTIONS)
+        for expression in (*expressions, _SENTINEL):
+            add(expression)
         self._is_usable = True
 
     def compile(self) -> bool:
         """Whether these fit into one set; else they can only be asked one by one."""
         try:
-            self._filter.Compile()
+            self._at_once.Compile()
         except re2.error:
             self._is_usable = False
         return self._is_usable
@@ -108,14 +113,18 @@ class _Set:
     def first(self, path: str) -> int | None:
         """The place of the first expression that matches."""
         if self._is_usable:
-            matches = self._filter.Match(path)
+            matches = self._at_once.Match(path)
             # RE2 hides from Python that it ran out of memory: it then answers that nothing matches.
             if matches and self._size in matches:
                 place: int = min(matches)
                 return None if place == self._size else place
             self._is_usable = False
             logger.warning("%d path rules are asked one by one", self._size, extra=action("rules.refused"))
-        return next((place for place in range(self._size) if self._filter.re(place).search(path)), None)
+        return next((place for place, one in enumerate(self._one_by_one) if one.search(path)), None)
+
+    @cached_property
+    def _one_by_one(self) -> Sequence[Any]:
+        return [re2.compile(expression, _OPTIONS) for expression in self._expressions]
 
     def __len__(self) -> int:
         return self._size
