@@ -1,11 +1,13 @@
 """One message through its stage: decode, lock its URL, handle, settle."""
 
 import logging
+from contextlib import nullcontext
 from typing import Generic, TypeVar
 
 import msgspec
 
-from issuetracker_dagster.errors import IssueTrackerError, Unavailable, UrlBusy
+from issuetracker_dagster.errors import IssueTrackerError
+from issuetracker_dagster.flow.held_urls import HeldUrls
 from issuetracker_dagster.flow.settle import Settlement, Settler, is_bug
 from issuetracker_dagster.flow.sources import Delivery
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
@@ -13,7 +15,6 @@ from issuetracker_dagster.model.payload import ContentRef, CrawlJob, RawContentR
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.ports.handler import Handler
-from issuetracker_dagster.ports.locks import ProcessingLock
 
 logger = logging.getLogger(__name__)
 
@@ -21,14 +22,13 @@ P = TypeVar("P", CrawlJob, RawContentRef, ContentRef)
 
 
 class StageWork(msgspec.Struct, Generic[P], frozen=True, kw_only=True):
-    """What the slots of a stage do with a message. `locks` keeps two workers off one URL; None without Redis."""
+    """What the slots of a stage do with a message. `urls` keeps two workers off one URL; None without Redis."""
 
     stage: Stage
     payload_type: type[P]
     handler: Handler[P]
     settler: Settler
-    locks: ProcessingLock | None = None
-    lease_ms: int = 60_000
+    urls: HeldUrls | None = None
 
     def run(self, delivery: Delivery) -> Settlement:
         """Handle one message and settle it; never raises for what the message or a server did."""
@@ -53,21 +53,9 @@ class StageWork(msgspec.Struct, Generic[P], frozen=True, kw_only=True):
         return msgspec.structs.replace(settlement, kind=f"bug_{settlement.kind}") if is_bug(result) else settlement
 
     def _handle(self, payload: P, delivery: Delivery) -> Outcome:
-        root_id = delivery.message.headers.root_id
-        if self.locks and not self.locks.acquire(self.stage.value, payload.url, root_id, self.lease_ms):
-            raise UrlBusy(f"{self.stage.value} of this URL is at work for another message")
-        try:
-            outcome = self.handler.handle(payload, HandlerContext(delivery.message.headers))
-        finally:
-            self._unlock(payload.url, root_id)
+        headers = delivery.message.headers
+        with self.urls.hold(payload.url, headers.root_id) if self.urls else nullcontext():
+            outcome = self.handler.handle(payload, HandlerContext(headers))
         if not isinstance(outcome, Outcome):
             raise TypeError(f"the handler returned {type(outcome).__name__}, not an Outcome")
         return outcome
-
-    def _unlock(self, url: str, root_id: str) -> None:
-        try:
-            if self.locks:
-                self.locks.release(self.stage.value, url, root_id)
-        except Unavailable as error:
-            # It ends by itself; what the handler found is worth more than a tidy lock.
-            logger.warning("a URL stays locked for a while: %s", error, extra=action("redis.unavailable"))

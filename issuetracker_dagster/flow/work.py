@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from issuetracker_dagster.errors import TransientError
+from issuetracker_dagster.flow.held_urls import HeldUrls
 from issuetracker_dagster.flow.settle import Deferred, Done, Kept, Later, Settlement
 from issuetracker_dagster.flow.sources import Delivery, WorkSource
 from issuetracker_dagster.model.batching import BatchSize
@@ -34,7 +35,7 @@ class Pool(msgspec.Struct, frozen=True):
 
 
 class Crew:
-    """The running slots of some pools. Start, wait, then `finish` exactly once."""
+    """The running slots of some pools. Start, wait, then `finish` exactly once. `urls` are locked by what they run."""
 
     def __init__(
         self,
@@ -44,12 +45,14 @@ class Crew:
         *,
         lease_ms: int = 60_000,
         max_batch: int = 100,
+        urls: HeldUrls | None = None,
     ) -> None:
         self._run = run
         self._pools = tuple(pools)
         self._clock = clock
         self._lease_ms = lease_ms
         self._max_batch = max_batch
+        self._urls = urls
         self._stopping = threading.Event()
         self._finished = threading.Event()
         self._counts: Counter[str] = Counter()
@@ -188,10 +191,18 @@ class Crew:
         self._count("released", len(deliveries))
 
     def _keep_leases(self) -> None:
-        """Extend what is in hand every third of a lease until the slots are done."""
+        """Extend what is in hand, and the locks on its URLs, every third of a lease until the slots are done."""
         while not self._finished.wait(self._lease_ms / 3000):
             for source, deliveries in self._in_hand.items():
                 self._extend(source, self._held(deliveries))
+            self._keep_locks()
+
+    def _keep_locks(self) -> None:
+        try:
+            if self._urls:
+                self._urls.prolong()
+        except Exception:
+            logger.exception("a bug while locks were prolonged", extra=action("handler.bug"))
 
     def _extend(self, source: WorkSource, held: Sequence[Delivery]) -> None:
         try:

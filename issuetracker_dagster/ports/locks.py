@@ -72,6 +72,9 @@ class ProcessingLock(Protocol):
 
     def acquire(self, stage: str, url: str, owner: str, ttl_ms: int) -> bool: ...
 
+    def prolong(self, stage: str, held: Sequence[Mark], ttl_ms: int) -> None:
+        """Let those locks that are still their owners' last so long from now; creates none. One round trip."""
+
     def release(self, stage: str, url: str, owner: str) -> None: ...
 
 

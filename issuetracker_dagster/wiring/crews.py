@@ -10,6 +10,7 @@ from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.flow.direct import DirectSource, TopicFeed
 from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
 from issuetracker_dagster.flow.handle import StageWork
+from issuetracker_dagster.flow.held_urls import HeldUrls
 from issuetracker_dagster.flow.settle import Settler
 from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.shift import Mode, Shift, mode_of_queue
@@ -164,16 +165,16 @@ def _crew(
         upgrader=wiring.upgrader if row.stage is Stage.PARSER and has_redis else None,
         retry_in_place=not has_redis,
     )
+    urls = HeldUrls(wiring.processing_lock, row.stage, lease_ms) if has_redis else None
     work: StageWork[Any] = StageWork(
         stage=row.stage,
         payload_type=row.payload,
         handler=handler,
         settler=settler,
-        locks=wiring.processing_lock if has_redis else None,
-        lease_ms=lease_ms,
+        urls=urls,
     )
     max_batch = wiring.settings.queue(row.stage.value).zset_pop_batch_size if row.has_queue else 1
-    return Crew(work.run, pools, wiring.clock, lease_ms=lease_ms, max_batch=max_batch)
+    return Crew(work.run, pools, wiring.clock, lease_ms=lease_ms, max_batch=max_batch, urls=urls)
 
 
 def _topic_feed(

@@ -230,6 +230,25 @@ def test_the_lock_of_a_dead_worker_lapses_and_retaking_it_prolongs_it(processing
     assert processing.acquire("parser", URL, "root-2", DAY_MS)
 
 
+def test_locks_in_hand_are_prolonged_together(processing: ProcessingLock, world: World) -> None:
+    held = [Mark(f"{URL}&n={number}", f"root-{number}") for number in range(5)]
+    for mark in held:
+        assert processing.acquire("parser", mark.url, mark.owner, 60)
+    processing.prolong("parser", held, DAY_MS)
+    world.passes(70)
+    assert not any(processing.acquire("parser", mark.url, "another", DAY_MS) for mark in held)
+
+
+def test_prolonging_touches_nobody_elses_lock_and_makes_none(processing: ProcessingLock, world: World) -> None:
+    assert processing.acquire("parser", URL, "root-1", 60)
+    processing.prolong("parser", [Mark(URL, "root-2"), Mark(f"{URL}&b", "root-2")], DAY_MS)
+    processing.prolong("validate", [Mark(URL, "root-1")], DAY_MS)
+    world.passes(70)
+    assert processing.acquire("parser", URL, "root-3", DAY_MS)
+    assert processing.acquire("parser", f"{URL}&b", "root-3", DAY_MS)
+    assert processing.acquire("validate", URL, "root-3", DAY_MS)
+
+
 @pytest.mark.parametrize("world", SERVERS, indirect=True)
 def test_every_lock_on_a_url_has_a_time_to_live_and_a_name_of_bounded_length(
     world: World, ingestion: IngestionLock, processing: ProcessingLock

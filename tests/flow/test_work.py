@@ -10,6 +10,7 @@ from issuetracker_dagster.adapters.memory.queue import MemoryStageQueue
 from issuetracker_dagster.adapters.memory.urls import MemoryProcessingLock
 from issuetracker_dagster.errors import PermanentError, TransientError, Unavailable
 from issuetracker_dagster.flow.handle import StageWork
+from issuetracker_dagster.flow.held_urls import HeldUrls
 from issuetracker_dagster.flow.sources import QueueSource
 from issuetracker_dagster.flow.work import Crew, Pool
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
@@ -18,7 +19,7 @@ from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import QueueEntry, queue_entry
 from issuetracker_dagster.model.stage import Stage, Topic
 from tests.flow.world import World, dlq_notes, message
-from tests.waiting import eventually
+from tests.waiting import eventually, stays
 
 Handle = Callable[[RawContentRef, HandlerContext], Outcome]
 
@@ -58,14 +59,15 @@ class Works:
         source = QueueSource(
             Stage.PARSER, self.queue, self.world.producer, self.world.clock, lease_ms=lease_ms, pop_timeout_ms=50
         )
+        urls = HeldUrls(self.processing, Stage.PARSER, lease_ms)
         work: StageWork[RawContentRef] = StageWork(
             stage=Stage.PARSER,
             payload_type=RawContentRef,
             handler=handler,
             settler=self.world.settler(Stage.PARSER),
-            locks=self.processing,
+            urls=urls,
         )
-        crew = Crew(work.run, [Pool(source, slots, "parser")], self.world.clock, lease_ms=lease_ms)
+        crew = Crew(work.run, [Pool(source, slots, "parser")], self.world.clock, lease_ms=lease_ms, urls=urls)
         self._running.append(crew)
         return crew
 
@@ -185,6 +187,40 @@ def test_a_long_handler_keeps_its_lease(works: Works) -> None:
     eventually(lambda: is_empty(works.queue))
     assert handler.asked == ["slow"]
     assert crew.counts().get("leases_lost", 0) == 0
+
+
+def test_the_url_of_a_long_handler_stays_locked_for_as_long_as_its_message_is_in_hand(works: Works) -> None:
+    inside, release = threading.Event(), threading.Event()
+    url = "https://news.example.com/slow"
+
+    def long(payload: RawContentRef, context: HandlerContext) -> Outcome:
+        inside.set()
+        release.wait(10)
+        return forward(payload, context)
+
+    works.push("slow")
+    works.crew(Handling(long), lease_ms=300).start()
+    assert inside.wait(5)
+    assert stays(lambda: not works.processing.acquire("parser", url, "another root", 1), 1.0)  # three leases long
+    release.set()
+    eventually(lambda: works.processing.acquire("parser", url, "another root", 60_000))
+
+
+def test_the_url_of_a_handler_that_was_given_up_is_free_after_a_lease(works: Works) -> None:
+    inside, release = threading.Event(), threading.Event()
+
+    def stuck(payload: RawContentRef, context: HandlerContext) -> Outcome:
+        inside.set()
+        release.wait(30)
+        return forward(payload, context)
+
+    works.push("stuck")
+    crew = works.crew(Handling(stuck), lease_ms=300)
+    crew.start()
+    assert inside.wait(5)
+    crew.finish(0.1)
+    eventually(lambda: works.processing.acquire("parser", "https://news.example.com/stuck", "another root", 60_000))
+    release.set()
 
 
 def test_stopping_lets_the_message_in_hand_finish_and_gives_the_rest_back(works: Works) -> None:

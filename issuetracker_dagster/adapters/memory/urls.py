@@ -54,5 +54,9 @@ class MemoryProcessingLock:
     def acquire(self, stage: str, url: str, owner: str, ttl_ms: int) -> bool:
         return self._owners.take(f"{stage}:{url}", owner, ttl_ms)
 
+    def prolong(self, stage: str, held: Sequence[Mark], ttl_ms: int) -> None:
+        for mark in held:
+            self._owners.prolong(f"{stage}:{mark.url}", mark.owner, ttl_ms)
+
     def release(self, stage: str, url: str, owner: str) -> None:
         self._owners.delete(f"{stage}:{url}", owner)

@@ -62,6 +62,10 @@ class RedisProcessingLock:
     def acquire(self, stage: str, url: str, owner: str, ttl_ms: int) -> bool:
         return bool(script("value_take").run(self._client, [_lock(stage, url)], [owner, str(ttl_ms)]))
 
+    def prolong(self, stage: str, held: Sequence[Mark], ttl_ms: int) -> None:
+        calls = [([_lock(stage, mark.url)], [mark.owner, str(ttl_ms)]) for mark in held]
+        script("value_prolong").run_many(self._client, calls)
+
     def release(self, stage: str, url: str, owner: str) -> None:
         script("value_delete").run(self._client, [_lock(stage, url)], [owner])
 
