@@ -7,8 +7,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import settings
 
 from tests import services
+
+# `make test-fast` looks at fewer examples of each property; `make test` at Hypothesis' own hundred.
+settings.register_profile("fast", max_examples=25)
 
 
 @pytest.fixture(scope="session")
