@@ -4,8 +4,6 @@ The schedule's toggle is the flag `PUBLISHER_REDIS_BUFFER_ENABLED`. Off, the run
 the buffer and ends; where none is at work, the relay's tick (`StrandedBuffer`) sees to the same.
 """
 
-from collections.abc import Callable
-
 import dagster as dg
 import msgspec
 
@@ -129,12 +127,12 @@ class StrandedBuffer:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._supervisor = Supervisor(SUPERVISED, dead_after_ms=settings.shift.worker_dead_after)
-        self._toggle: Callable[[], bool] | None = None
+        self._was_wanted: bool | None = None
 
     def tick(self, context: dg.SensorEvaluationContext, wiring: Wiring) -> list[dg.RunRequest]:
         """The run that is needed, if one is. Raises `Unavailable`."""
-        self._toggle = self._toggle or buffer_toggle(context, self._settings)
-        if self._toggle():
+        self._was_wanted = buffer_toggle(context, self._settings, self._was_wanted)()
+        if self._was_wanted:
             return []
         if _shows_itself(wiring):
             return []  # a drain run is at work and sees the toggle itself

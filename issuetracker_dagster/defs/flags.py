@@ -56,7 +56,9 @@ class LiveToggle:
         *,
         setting: bool | None,
         unset: bool,
+        before: bool | None = None,
     ) -> None:
+        """`before` is what somebody saw last, which stands until the toggle can be read."""
         self._instance = instance
         self._selector_id = InstigatorSelector(
             location_name=location.location_name, repository_name=location.repository_name, name=name
@@ -64,7 +66,8 @@ class LiveToggle:
         self._setting = setting
         self._lock = threading.Lock()
         self._read_at = float("-inf")
-        self._is_on = self._default = unset if setting is None else setting
+        self._default = unset if setting is None else setting
+        self._is_on = self._default if before is None else before
 
     def __call__(self) -> bool:
         """Whether it is on; `false` in the environment wins over the toggle."""
@@ -113,16 +116,21 @@ def stage_toggle(context: dg.OpExecutionContext, stage: Stage, settings: Setting
     return _toggle(context, worker_sensor_name(stage), settings.stage_enabled(stage.value), unset=True)
 
 
-def buffer_toggle(context: RunOrTick, settings: Settings) -> Callable[[], bool]:
-    """Whether normal and low jobs are to be buffered, as a running op or a sensor's tick sees it."""
-    return _toggle(context, DRAIN_SCHEDULE, settings.publish.publisher_redis_buffer_enabled, unset=False)
+def buffer_toggle(context: RunOrTick, settings: Settings, before: bool | None = None) -> Callable[[], bool]:
+    """Whether normal and low jobs are to be buffered, as a running op or a sensor's tick sees it. A tick, whose context
+    ends with it, gives what the one before it saw.
+    """
+    setting = settings.publish.publisher_redis_buffer_enabled
+    return _toggle(context, DRAIN_SCHEDULE, setting, unset=False, before=before)
 
 
-def _toggle(context: RunOrTick, name: str, setting: bool | None, *, unset: bool) -> Callable[[], bool]:
+def _toggle(
+    context: RunOrTick, name: str, setting: bool | None, *, unset: bool, before: bool | None = None
+) -> Callable[[], bool]:
     location = _location(context)
     if location is None:  # started in this process, as tests do: there is no UI whose toggle could be asked
         return lambda: unset if setting is None else setting
-    return LiveToggle(context.instance, location, name, setting=setting, unset=unset)
+    return LiveToggle(context.instance, location, name, setting=setting, unset=unset, before=before)
 
 
 def _location(context: RunOrTick) -> RepositorySelector | None:

@@ -133,3 +133,6 @@ def test_an_unreadable_toggle_stays_as_it_was(instance: dg.DagsterInstance, monk
 
     monkeypatch.setattr(instance, "get_instigator_state", out)
     assert toggle() is True
+    for seen_before in (True, False):
+        again = LiveToggle(instance, selector, "parser_workers", setting=None, unset=True, before=seen_before)
+        assert again() is seen_before
