@@ -192,7 +192,11 @@ class PublishSettings(Group):
         "", "priority of every job of a source (the name of its seeds), before rules are asked"
     )
     publisher_redis_buffer_enabled: Toggle = Field(
-        None, description="hold normal and low jobs back in Redis while Kafka lags; unset: a toggle decides"
+        None,
+        description=(
+            "hold normal and low jobs back in Redis while Kafka lags. unset: the toggle of the schedule drain_backlog "
+            "decides, off at first; true: the toggle is on at first; false: off whatever the toggle says"
+        ),
     )
     publisher_redis_buffer_drain_interval: Duration = duration("30s", "time between two drains of the buffer")
     publisher_redis_buffer_target_backlog: Positive = Field(

@@ -1,5 +1,9 @@
 """Drain runs on real servers: what they move, how they end, and what the toggle in the UI does to publishers."""
 
+import os
+import signal
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -8,11 +12,13 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from click.testing import CliRunner
 from dagster._core.test_utils import create_test_daemon_workspace_context
 from dagster._core.workspace.load_target import ModuleTarget
 from dagster._daemon.sensor import execute_sensor_iteration
 
 from issuetracker_dagster.adapters.sql.migrate import upgrade
+from issuetracker_dagster.cli.services import status
 from issuetracker_dagster.defs import drain as drain_defs
 from issuetracker_dagster.defs.drain import DRAIN_JOB, VARIABLE
 from issuetracker_dagster.defs.flags import DRAIN_SCHEDULE
@@ -135,6 +141,50 @@ def test_the_relay_sends_what_fell_out_of_a_full_buffer_to_the_dlq(
     small.close()
 
 
+@pytest.fixture
+def dagster_home(bare_environment: Path) -> Path:
+    home = bare_environment / "dagster"
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "dagster.yaml").write_text("telemetry:\n  enabled: false\n")
+    return home
+
+
+def test_terminated_and_interrupted_twice_a_run_gives_back_what_it_holds_and_leaves_publishers_buffering(
+    on_servers: Wiring, dagster_home: Path
+) -> None:
+    fill(on_servers)
+    command = [sys.executable, "-m", "dagster", "job", "execute", "-m", "issuetracker_dagster.definitions"]
+    environment = {"DAGSTER_HOME": str(dagster_home), VARIABLE: "true", "PUBLISHER_REDIS_BUFFER_TARGET_BACKLOG": "150"}
+    with (dagster_home / "run.log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, "-j", DRAIN_JOB],
+            env={**os.environ, **environment},
+            cwd=Path(__file__).resolve().parents[2],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        eventually(lambda: backlog(on_servers) == JOBS - 150, timeout_s=60, interval_s=0.1)
+        with dg.DagsterInstance.from_config(str(dagster_home)) as instance:
+            (run,) = instance.get_runs()
+            instance.report_run_canceling(run)
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=15)
+            (run,) = instance.get_runs()
+            assert run.status is dg.DagsterRunStatus.CANCELED
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait(timeout=10)
+    state = on_servers.buffers[Topic.CRAWL_NORMAL].state()
+    assert (state.waiting, state.draining) == (JOBS - 150, 0)
+    assert on_servers.lags()[Topic.CRAWL_NORMAL] == 150
+    assert on_servers.buffer_switch.is_on() is True
+    assert on_servers.locks.acquire(DRAIN_LOCK, 1_000), "the lock was left behind"
+
+
 @pytest.mark.parametrize(
     ("buffering", "drainer_lives", "waits"), [(False, True, True), (True, False, True), (True, True, False)]
 )
@@ -151,6 +201,15 @@ def test_seeds_wait_for_kafka_unless_a_buffer_that_is_drained_takes_their_jobs(
     assert (wiring.throttler.hold_back(Priority.LOW) is not None) is waits
     assert wiring.throttler.hold_back(Priority.HIGH) is None
     wiring.close()
+
+
+def test_the_status_command_shows_the_buffers_the_switch_and_the_drainer(on_servers: Wiring) -> None:
+    fill(on_servers, 7)
+    on_servers.buffer_switch.turn(on=True)
+    shown = CliRunner().invoke(status, env={"COLUMNS": "140"}).output
+    assert "Buffers before Kafka" in shown
+    assert any(line.split()[1:4:2] == ["crawl.normal", "7"] for line in shown.splitlines() if "crawl.normal" in line)
+    assert "buffering on; last sign of a drain run: never" in shown
 
 
 class Daemon:
