@@ -20,7 +20,7 @@ from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.rules import BlacklistMode
 from issuetracker_dagster.model.stage import CRAWL_TOPICS
 from issuetracker_dagster.model.trace import action
-from issuetracker_dagster.model.urls import BadUrl, host_of, normalise
+from issuetracker_dagster.model.urls import BadUrl, ParameterRule, host_of, normalise, spelled
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.locks import IngestionLock, Mark
 from issuetracker_dagster.ports.topics import Producer
@@ -56,10 +56,15 @@ class Report(msgspec.Struct, frozen=True):
     malformed: int = 0
 
 
+def _no_rules() -> HostTable[ParameterRule]:
+    return HostTable(())
+
+
 class Publisher:
     """Publishes crawl jobs through `producer`, which may put first publishes aside into the buffer.
 
-    `blacklist` gives the table of the moment; `published` is told what went out, batch by batch.
+    `blacklist` and `parameters` (what the query parameters of a host mean) give the tables of the moment; `published`
+    is told what went out, batch by batch.
     """
 
     def __init__(
@@ -72,6 +77,7 @@ class Publisher:
         clock: Clock,
         times: DedupeTimes,
         published: Callable[[Sequence[PublishedJob]], None],
+        parameters: Callable[[], HostTable[ParameterRule]] = _no_rules,
     ) -> None:
         self._producer = producer
         self._dedupe = Dedupe(ingestion, times)
@@ -79,6 +85,7 @@ class Publisher:
         self._resolver = resolver
         self._clock = clock
         self._published = published
+        self._parameters = parameters
 
     def publish(self, requests: Iterable[Request]) -> Report:
         """Publish what is new and allowed, in the order given. Raises `PublishFailed` when it isn't acknowledged.
@@ -96,10 +103,11 @@ class Publisher:
 
     def priority_of(self, request: Request) -> Priority:
         """The priority with which that request would be published. Raises `BadUrl`."""
-        return self._resolver.resolve(_identified(request).job, request.priority).priority
+        return self._resolver.resolve(_identified(request, self._parameters()).job, request.priority).priority
 
     def _publish(self, requests: Sequence[Request]) -> Report:
-        asked = [each for request in requests if (each := _readable(request))]
+        parameters = self._parameters()
+        asked = [each for request in requests if (each := _readable(request, parameters))]
         fresh = self._fresh(asked)
         try:
             blacklist = self._blacklist()
@@ -190,17 +198,18 @@ def _batches(requests: Iterable[Request]) -> Iterator[list[Request]]:
         yield batch
 
 
-def _identified(request: Request) -> _Asked:
-    url = normalise(request.job.url)
+def _identified(request: Request, parameters: HostTable[ParameterRule]) -> _Asked:
+    url = request.job.url
+    url = normalise(url, rule=parameters.find(spelled(url)) if len(parameters) else None)
     if len(url) > LONGEST_URL:
         raise BadUrl(f"{url[:200]!r} and so on is {len(url)} characters long")
     job = request.job if url == request.job.url else msgspec.structs.replace(request.job, url=url)
     return _Asked(request, job, root_id_of(request.parent, url))
 
 
-def _readable(request: Request) -> _Asked | None:
+def _readable(request: Request, parameters: HostTable[ParameterRule]) -> _Asked | None:
     try:
-        return _identified(request)
+        return _identified(request, parameters)
     except BadUrl as error:
         logger.info("a URL was dropped: %s", error, extra=action("message.dropped", reason="bad_url"))
         return None

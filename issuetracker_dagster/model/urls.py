@@ -2,9 +2,11 @@
 
 import hashlib
 import re
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from urllib.parse import unquote
 
+import msgspec
 from ada_url import URL
 
 _TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "hsa_")
@@ -36,13 +38,44 @@ def parse_http(url: str, base: str | None = None) -> URL:
     return parsed
 
 
-def normalise(url: str, base: str | None = None) -> str:
+class ParameterRule(msgspec.Struct, frozen=True, kw_only=True):
+    """What the query parameters of a host mean, by names in lower case: `keep` stay although they look like tracking,
+    `drop` go although they don't (a session id), and with `any_order` the order of their names says nothing.
+    """
+
+    keep: frozenset[str] = frozenset()
+    drop: frozenset[str] = frozenset()
+    any_order: bool = False
+
+
+def parameter_rule(options: Mapping[str, str]) -> ParameterRule | None:
+    """What a parser rule's options say: `keep_params` and `drop_params`, one name a line; `any_param_order`: `true`."""
+    keep, drop = (
+        frozenset(line.strip().lower() for line in options.get(name, "").splitlines() if line.strip())
+        for name in ("keep_params", "drop_params")
+    )
+    any_order = options.get("any_param_order", "").strip().lower() == "true"
+    return ParameterRule(keep=keep - drop, drop=drop, any_order=any_order) if keep or drop or any_order else None
+
+
+def spelled(url: str, base: str | None = None) -> str:
+    """As `normalise`, but with every query parameter: for links on their way to the publisher, who knows the rule of
+    their host. Idempotent; raises `BadUrl`.
+    """
+    return _normalised(url, base, lambda query: "&".join([pair for pair in query.split("&") if pair]))
+
+
+def normalise(url: str, base: str | None = None, rule: ParameterRule | None = None) -> str:
     """The form under which a URL is known: no fragment, no credentials, no known tracking parameters.
 
     Every other query parameter stays, in its order, since `?id=1` and `?id=2` are two pages. Percent escapes get one
     form (RFC 3986, 6.2.2), so that `%ea%b0%80` of one link and `%EA%B0%80` of another are one page, and a percent sign
-    that begins none is escaped. Idempotent. Raises `BadUrl`.
+    that begins none is escaped. The `rule` of its host may keep and drop others. Idempotent. Raises `BadUrl`.
     """
+    return _normalised(url, base, _without_tracking if rule is None else partial(_by_rule, rule))
+
+
+def _normalised(url: str, base: str | None, parameters: Callable[[str], str]) -> str:
     # The parser is asked once: each of its getters and setters costs as much as all these looks at the text together.
     scheme, authority, rest = _split(url, base)
     if "@" in authority:
@@ -54,9 +87,9 @@ def normalise(url: str, base: str | None = None) -> str:
         path = _ESCAPE.sub(_one_way, path)
     if not mark:
         return f"{scheme}//{authority}/{path}"
-    query = _without_tracking(query)
     if "%" in query:
         query = _ESCAPE.sub(_one_way, query)
+    query = parameters(query)
     return f"{scheme}//{authority}/{path}?{query}" if query else f"{scheme}//{authority}/{path}"
 
 
@@ -94,8 +127,23 @@ def _without_tracking(query: str) -> str:
     return "&".join([pair for pair in query.split("&") if pair and not _is_tracking(pair.partition("=")[0])])
 
 
+def _by_rule(rule: ParameterRule, query: str) -> str:
+    kept = []
+    for pair in query.split("&"):
+        name = pair.partition("=")[0]
+        known = _lowered(name)
+        if pair and known not in rule.drop and (known in rule.keep or not _is_tracking(name)):
+            kept.append(pair)
+    # By name only, since the order of `?tag=b&tag=a` may say something all the same.
+    return "&".join(sorted(kept, key=lambda pair: pair.partition("=")[0]) if rule.any_order else kept)
+
+
+def _lowered(name: str) -> str:
+    return (unquote(name) if "%" in name else name).lower()
+
+
 def _is_tracking(name: str) -> bool:
-    lowered = (unquote(name) if "%" in name else name).lower()
+    lowered = _lowered(name)
     return lowered in _TRACKING_NAMES or lowered.startswith(_TRACKING_PREFIXES)
 
 

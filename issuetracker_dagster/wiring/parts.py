@@ -17,11 +17,14 @@ from issuetracker_dagster.model.priority import Priority, priority_from_label
 from issuetracker_dagster.model.retry import RetryPolicy
 from issuetracker_dagster.model.rules import BlacklistMode, FetcherRule
 from issuetracker_dagster.model.stage import FACTS, Stage, Topic
+from issuetracker_dagster.model.urls import ParameterRule
 from issuetracker_dagster.pipeline import queue_limits
 from issuetracker_dagster.wiring.buffering import Buffering
-from issuetracker_dagster.wiring.snapshots import LatestBlacklist, LatestPriorities, Snapshot
+from issuetracker_dagster.wiring.snapshots import LatestBlacklist, LatestParameters, LatestPriorities, Snapshot
 
 RULES_EVERY_S = 5.0
+PARAMETERS_EVERY_S = 60.0
+"""All rules are read for these, and another reading of parameters makes other pages: nobody is in a hurry for it."""
 
 
 class Wiring(Buffering):
@@ -50,6 +53,7 @@ class Wiring(Buffering):
                 category_ms=self.settings.publish.category_guard_ttl,
             ),
             published=self.published_log.note,
+            parameters=Snapshot(LatestParameters(rules), HostTable[ParameterRule](()), PARAMETERS_EVERY_S),
         )
 
     def priority_by_source(self) -> Mapping[str, Priority]:

@@ -14,6 +14,7 @@ from issuetracker_dagster.flow.resolve import PriorityTable, priority_table
 from issuetracker_dagster.flow.rules import HostTable, sift
 from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode
 from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.model.urls import ParameterRule, parameter_rule
 from issuetracker_dagster.ports.rules import ParserRules, RuleSnapshots
 
 logger = logging.getLogger(__name__)
@@ -95,6 +96,22 @@ class LatestBlacklist:
                     logger.warning("a blacklist entry is refused: %s", reason, extra=action("rules.refused"))
             self._table, self._entries, self._told = HostTable(good), entries, set(refused)
         return self._table
+
+
+class LatestParameters:
+    """Calling it gives what the query parameters of each host mean, as the options of parser rules say."""
+
+    def __init__(self, rules: ParserRules) -> None:
+        self._rules = rules
+
+    def __call__(self) -> HostTable[ParameterRule]:
+        said = (
+            (rule.host_pattern, rule.path_pattern, parameters)
+            for rule in self._rules.all()
+            if rule.enabled and (parameters := parameter_rule(rule.options))
+        )
+        good, _ = sift(said)  # what is refused is told when the rules are refreshed
+        return HostTable(good)
 
 
 def refresh_rules(stores: SqlStores, limit: int) -> RefreshReport:

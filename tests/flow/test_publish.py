@@ -18,7 +18,7 @@ from issuetracker_dagster.model.payload import CrawlJob, decode_payload
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.rules import BlacklistMode, PriorityRule
 from issuetracker_dagster.model.stage import Topic
-from issuetracker_dagster.model.urls import BadUrl
+from issuetracker_dagster.model.urls import BadUrl, parameter_rule
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.locks import Mark
 from tests.flow.world import World
@@ -303,6 +303,27 @@ def test_the_priority_of_a_request_can_be_asked_before_it_is_published() -> None
     with pytest.raises(BadUrl):
         publisher.priority_of(request("mailto:x@example.com"))
     assert world.records(Topic.CRAWL_LOW) == []
+
+
+def test_parameters_of_a_host_stay_and_go_as_its_rule_says() -> None:
+    world = World()
+    said = {"keep_params": "rss", "drop_params": "PHPSESSID\nsid", "any_param_order": "true"}
+    rule = parameter_rule(said)
+    assert rule is not None
+    world.parameters = HostTable([("forum.example.com", "", rule)])
+    publisher = world.publisher()
+    links = [
+        "https://Forum.example.com./view?sid=1&no=7&rss=2&utm_source=x",
+        "https://forum.example.com/view?rss=2&no=7&phpsessid=9",
+        "https://forum.example.com/view?rss=3&no=7",
+        "https://news.example.com/view?sid=1&no=7&rss=2",
+    ]
+    report = publisher.publish([request(link, parent=link) for link in links])
+    assert [decode_payload(CrawlJob, message.value).url for message in report.published] == [
+        "https://forum.example.com/view?no=7&rss=2",
+        "https://forum.example.com/view?no=7&rss=3",
+        "https://news.example.com/view?sid=1&no=7",
+    ]
 
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000

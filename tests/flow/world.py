@@ -27,6 +27,7 @@ from issuetracker_dagster.model.queue import QueueLimits
 from issuetracker_dagster.model.retry import RetryPolicy
 from issuetracker_dagster.model.rules import BlacklistMode, FetcherRule
 from issuetracker_dagster.model.stage import FACTS, Stage, Topic
+from issuetracker_dagster.model.urls import ParameterRule
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.traces import PublishedJob
 
@@ -50,6 +51,7 @@ class World:
         self.stores = MemoryStores()
         self.blacklist: HostTable[BlacklistMode] = HostTable(())
         self.published: list[PublishedJob] = []
+        self.parameters: HostTable[ParameterRule] = HostTable(())
 
     def publisher(self) -> Publisher:
         return Publisher(
@@ -60,6 +62,7 @@ class World:
             clock=self.clock,
             times=DedupeTimes(),
             published=self.published.extend,
+            parameters=lambda: self.parameters,
         )
 
     def upgrader(self) -> HostUpgrader:

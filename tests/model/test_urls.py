@@ -7,7 +7,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from issuetracker_dagster.model.urls import BadUrl, authority_of, decoded_path, host_of, normalise, parse_http, url_hash
+from issuetracker_dagster.model.urls import (
+    BadUrl,
+    ParameterRule,
+    authority_of,
+    decoded_path,
+    host_of,
+    normalise,
+    parameter_rule,
+    parse_http,
+    spelled,
+    url_hash,
+)
 
 URLS = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "urls"
 needs_data = pytest.mark.skipif(not URLS.is_dir(), reason=f"no test data at {URLS}")
@@ -246,3 +257,27 @@ def test_3_host_port_and_escape_spellings_are_one_page(word: str) -> None:
     assert {(host_of(spelling).rstrip("."), decoded_path(spelling)) for spelling in spellings} == {
         ("news.example.com", f"/{word}")
     }
+
+
+rules = st.builds(
+    ParameterRule,
+    keep=st.frozensets(st.sampled_from(["utm_source", "rss", "가"])),
+    drop=st.frozensets(st.sampled_from(["a", "b", "ab", "rss", "", "가"])),
+    any_order=st.booleans(),
+)
+
+
+@given(rests, rules)
+@example("?b=2&%61=1&B=3", ParameterRule(any_order=True))
+def test_7_twice_is_once_under_every_rule_of_a_host(rest: str, rule: ParameterRule) -> None:
+    url = f"https://a.example/x?{rest}"
+    once = normalise(url, rule=rule)
+    assert normalise(once, rule=rule) == once
+    # A link comes to the publisher spelled, and from there on it stays as it is.
+    assert spelled(spelled(url)) == spelled(url)
+    assert normalise(spelled(url), rule=rule) == once == spelled(once)
+
+
+def test_what_a_host_drops_wins_over_what_it_keeps_and_no_rule_is_none() -> None:
+    assert parameter_rule({"keep_params": "a\n A ", "drop_params": "a\n"}) == ParameterRule(drop=frozenset({"a"}))
+    assert parameter_rule({"kind": "community", "keep_params": " \n", "any_param_order": "no"}) is None

@@ -37,7 +37,7 @@ def world(fetcher: AiohttpFetcher, site: Site) -> FetchWorld:
 def test_a_page_is_stored_and_passed_on_by_reference(world: FetchWorld, site: Site) -> None:
     body = "<meta charset=euc-kr>속보: 똠방각하".encode("cp949")
     site.pages["/a"] = fixed(body, Content_Type="text/html; charset=euc-kr")
-    outcome = world.fetch(site.url("/a?id=7&utm_source=x#top"), target_type=TargetType.CATEGORY)
+    outcome = world.fetch(site.url("/a?id=7#top"), target_type=TargetType.CATEGORY)
     assert outcome.forward == RawContentRef(
         raw_id=1,
         url=site.url("/a?id=7"),

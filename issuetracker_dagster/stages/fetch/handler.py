@@ -7,7 +7,7 @@ from issuetracker_dagster.model.headers import DEFAULT_TIMEOUT_MS, TargetType
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import CrawlJob, RawContentRef
 from issuetracker_dagster.model.records import RawContent
-from issuetracker_dagster.model.urls import BadUrl, authority_of, normalise
+from issuetracker_dagster.model.urls import BadUrl, authority_of, spelled
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.hosts import HostGate
 from issuetracker_dagster.ports.http import Fetcher, FetchRequest, FetchResponse
@@ -57,7 +57,7 @@ class FetchHandler:
         `bad_encoding`, `unsupported_type`, `http_<status>`).
         """
         try:
-            requested = normalise(job.url)
+            requested = spelled(job.url)
         except BadUrl as error:
             raise PermanentError(str(error), code="bad_url") from None
         stored = self._raw_contents.latest(requested)

@@ -11,7 +11,7 @@ import feedparser
 from lxml import etree
 
 from issuetracker_dagster.errors import PermanentError
-from issuetracker_dagster.model.urls import BadUrl, host_of, normalise
+from issuetracker_dagster.model.urls import BadUrl, host_of, spelled
 from issuetracker_dagster.stages.parser.charset import decode_page
 from issuetracker_dagster.stages.parser.dates import parse_date, zone_of
 from issuetracker_dagster.stages.parser.links import Link
@@ -112,7 +112,7 @@ def _target(entry: Entry, url: str) -> str:
         value = _text(entry.get(name))
         if value and (name != "id" or value.startswith(("http://", "https://"))):
             try:
-                return normalise(value, url)
+                return spelled(value, url)
             except BadUrl:
                 continue
     return ""

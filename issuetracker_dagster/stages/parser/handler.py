@@ -11,7 +11,7 @@ from issuetracker_dagster.model.payload import ContentRef, CrawlJob, RawContentR
 from issuetracker_dagster.model.records import Content, RawContent
 from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, ParserRule, check_place
 from issuetracker_dagster.model.trace import action
-from issuetracker_dagster.model.urls import BadUrl, decoded_path, host_of, normalise, parse_http
+from issuetracker_dagster.model.urls import BadUrl, decoded_path, host_of, normalise, parse_http, spelled
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.rules import ParserRules
 from issuetracker_dagster.ports.stores import Contents, RawContents
@@ -56,7 +56,7 @@ class ParserHandler:
         raw = self._raw_contents.get(payload.raw_id)
         if raw is None:
             raise NeedsRefetch(f"the stored page {payload.raw_id} is gone")
-        url = _normalised(payload.url)
+        url = _known(payload)
         mode = self._rules.blacklist().mode(url)
         if mode is BlacklistMode.DROP:
             return Outcome(note="blacklisted")
@@ -198,9 +198,10 @@ def _may_be_listed(host: str, expression: str) -> bool:
     return True
 
 
-def _normalised(url: str) -> str:
+def _known(payload: RawContentRef) -> str:
+    """The page's URL: as the publisher made it, or as a redirect named it, which may have put tracking there."""
     try:
-        return normalise(url)
+        return spelled(payload.url) if payload.url == payload.requested_url else normalise(payload.url)
     except BadUrl as error:
         raise Malformed(f"the page's URL: {error}") from None
 
@@ -213,7 +214,7 @@ def _content(
     context: HandlerContext,
     rule: ParserRule | None,
 ) -> Content:
-    requested = _normalised(payload.requested_url) if payload.requested_url else url
+    requested = payload.requested_url or url
     canonical = believed_canonical(article.canonical, url, requested)
     options = options_of(rule)
     fields = article.fields

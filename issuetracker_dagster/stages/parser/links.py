@@ -8,7 +8,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.rules import BlacklistMode
-from issuetracker_dagster.model.urls import BadUrl, host_of, normalise, parse_http
+from issuetracker_dagster.model.urls import BadUrl, host_of, parse_http, spelled
 from issuetracker_dagster.stages.parser.blacklist import Blacklist
 from issuetracker_dagster.stages.parser.patterns import found_in, path_and_query
 from issuetracker_dagster.stages.parser.selection import RuleOptions
@@ -52,7 +52,7 @@ def discover(page: LexborHTMLParser, url: str) -> list[str]:
         if not href or href.startswith("#"):
             continue
         try:
-            found[normalise(href, base)] = None
+            found[spelled(href, base)] = None
         except BadUrl:
             continue
         if len(found) >= _MOST_CANDIDATES:

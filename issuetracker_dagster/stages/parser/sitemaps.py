@@ -9,7 +9,7 @@ from lxml import etree
 
 from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.urls import BadUrl, normalise
+from issuetracker_dagster.model.urls import BadUrl, spelled
 from issuetracker_dagster.stages.parser.charset import decode_page
 from issuetracker_dagster.stages.parser.dates import parse_date
 from issuetracker_dagster.stages.parser.feeds import newest_first, read_feed
@@ -116,7 +116,7 @@ def _name(node: "etree._Element") -> str:
 
 def _add(links: dict[str, Link], located: str, fields: dict[str, str], url: str, kind: TargetType) -> None:
     try:
-        target = normalise(located, url)
+        target = spelled(located, url)
     except BadUrl:
         return
     date = fields.get("publication_date") or fields.get("lastmod") or ""
