@@ -24,7 +24,7 @@ def test_links_are_http_without_fragment_against_base_each_once_in_page_order() 
     assert discover(LexborHTMLParser(html), URL) == [
         "https://a.example.com/b/2",
         "https://a.example.com/b/1",
-        "https://c.example/x",
+        "https://c.example/x?id=y",
         "https://a.example.com/b/3",
     ]
 
