@@ -103,4 +103,6 @@ class Lag(Protocol):
     """How much a group hasn't read yet."""
 
     def lag(self, group: str, topics: Sequence[str]) -> Mapping[TopicPartition, int]:
-        """`end - committed` a partition, `end - beginning` where nothing is committed; raises `LagUnknown`."""
+        """`end - committed` a partition, `end - beginning` where nothing is committed or retention removed what comes
+        after the commit; raises `LagUnknown`.
+        """

@@ -470,6 +470,14 @@ def test_lag_without_commits_counts_from_the_earliest_record(world: World) -> No
     assert world.lag().lag("parsers", ["fetched", "dlq"]) == {("fetched", 0): 6, ("dlq", 0): 0}
 
 
+def test_what_retention_removed_is_no_lag(world: World) -> None:
+    world.make({Topic.FETCHED: 1})
+    publish(world, "fetched", 10)
+    world.intake("fetched", "parsers").commit({("fetched", 0): Position(2)})
+    world.trim("fetched", 0, 10)
+    assert world.lag().lag("parsers", ["fetched"]) == {("fetched", 0): 0}
+
+
 def test_lag_is_what_lies_behind_the_committed_position(world: World) -> None:
     world.make({Topic.FETCHED: 2})
     publish(world, "fetched", 10, key=b"k")

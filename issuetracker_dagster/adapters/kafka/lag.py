@@ -33,12 +33,12 @@ class KafkaLag:
             partitions = self._partitions(self._consumer, topics)
             committed = self._offsets.committed(group)
             end = self._consumer.end_offsets(partitions, timeout_ms=self._timeout_ms)
-            unread = [found for found in partitions if self._ours(found) not in committed]
-            beginning = self._consumer.beginning_offsets(unread, timeout_ms=self._timeout_ms) if unread else {}
+            beginning = self._consumer.beginning_offsets(partitions, timeout_ms=self._timeout_ms)
         lags = {}
         for found in partitions:
             ours = self._ours(found)
-            start = committed[ours].offset if ours in committed else beginning[found]
+            # What retention removed is never read: counted, it would leave a drainer without room for ever.
+            start = max(committed[ours].offset, beginning[found]) if ours in committed else beginning[found]
             # A commit beyond the end is left over from a topic that was made anew.
             lags[ours] = max(0, end[found] - start)
         return lags

@@ -209,4 +209,4 @@ class MemoryLag:
 
     def _lag(self, partition: TopicPartition, committed: Position | None) -> int:
         log = self._broker.log(partition)
-        return max(0, log.end - (log.beginning if committed is None else committed.offset))
+        return max(0, log.end - (log.beginning if committed is None else max(committed.offset, log.beginning)))
