@@ -180,6 +180,7 @@ class _Run:
         """Whether another batch may be taken; raises `StaleLease` when the lock was lost, `Unavailable`."""
         if self._stopping():
             return False
+        self._follow_the_toggle()  # a cycle may be long
         self._renew()
         return True
 

@@ -329,6 +329,24 @@ def test_the_switch_is_on_before_the_first_cycle_and_off_before_the_last() -> No
     assert (switched, world.switch.is_on(), summary.reason) == ([True], False, EMPTIED)
 
 
+def test_the_switch_follows_the_toggle_also_within_a_long_cycle() -> None:
+    world = DrainWorld()
+    world.fill([f"a-{n}" for n in range(100)])
+    began = world.clock.monotonic()
+    seen: list[bool] = []
+
+    class Slow:
+        def publish(self, records: Sequence[Outgoing]) -> None:
+            seen.append(world.switch.is_on())
+            world.producer.publish(records)
+            world.fake_clock.advance(3_000)
+
+        def close(self) -> None: ...
+
+    world.drain(producer=Slow(), accepts=lambda: world.clock.monotonic() < began + 10, duration_ms=3_600_000)
+    assert seen == [True] * 4 + [False] * 16
+
+
 def test_switched_off_it_empties_the_buffer_first_and_takes_a_late_job_along() -> None:
     world = DrainWorld()
     world.fill([f"a-{n}" for n in range(12)])
