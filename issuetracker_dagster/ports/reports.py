@@ -51,7 +51,9 @@ class Reports(Protocol):
     """The read side, for the CLI, checks and analysts."""
 
     def counts(self) -> Mapping[str, int]:
-        """Rows by thing (`contents`, `issues`, ...) and by status (`contents.rejected`, `issues.active`, ...)."""
+        """Rows by thing (`contents`, `issues`, ...) and by status (`contents.rejected`, `issues.active`, ...).
+
+        Of dead letters those that are open."""
 
     def contents(self, limit: int) -> Sequence[ContentView]:
         """The latest contents, newest first."""

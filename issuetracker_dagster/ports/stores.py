@@ -5,9 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from issuetracker_dagster.model.message import Message
 from issuetracker_dagster.model.records import Content, Enrichment, Issue, IssueState, RawContent, Verdict
-from issuetracker_dagster.model.stage import Stage
 
 NEAR_CANDIDATES = 500
 """How many possible copies are compared: thousands of pages with one and the same notice would otherwise be read again
@@ -149,18 +147,3 @@ class ClusterLock(Protocol):
     def __enter__(self) -> None: ...
 
     def __exit__(self, *exc: object) -> None: ...
-
-
-class DeadLetterIndex(Protocol):
-    """A searchable index of the DLQ."""
-
-    def record(self, message: Message, stage: Stage, reason: str, error: str, at_ms: int) -> None:
-        """Note a dead letter; once by message identity and stage."""
-
-    def count(self) -> int: ...
-
-    def forget(self, identities: Collection[str]) -> int:
-        """Take out letters that were redriven, by message identity; returns how many."""
-
-    def purge(self, before_ms: int) -> int:
-        """Take out letters older than that; returns how many."""

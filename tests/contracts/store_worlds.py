@@ -6,10 +6,11 @@ import msgspec
 import pytest
 
 from issuetracker_dagster.model.records import Content, RawContent
+from issuetracker_dagster.ports.dead_letters import DeadLetterIndex
 from issuetracker_dagster.ports.reports import Reports
 from issuetracker_dagster.ports.rules import ParserRules, RuleSnapshots
 from issuetracker_dagster.ports.seeds import Seeds
-from issuetracker_dagster.ports.stores import Contents, DeadLetterIndex, Issues, MemberView, RawContents
+from issuetracker_dagster.ports.stores import Contents, Issues, MemberView, RawContents
 from issuetracker_dagster.ports.traces import MessageTrace, PublishedRecent
 
 SQL_WORLDS = ("sqlite", pytest.param("postgres", marks=pytest.mark.services))

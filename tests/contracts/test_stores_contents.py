@@ -1,14 +1,13 @@
 """The contracts of `RawContents` and `Contents`."""
 
-from issuetracker_dagster.model.headers import Headers
-from issuetracker_dagster.model.message import Message
+from issuetracker_dagster.model.letters import LetterFilter, LetterState
 from issuetracker_dagster.model.records import Content, ContentStatus, Verdict
-from issuetracker_dagster.model.stage import Stage
 from tests.contracts.store_worlds import (
     Stores,
     article,
     page,
 )
+from tests.dead_letters import letter
 
 
 def test_a_page_comes_back_byte_for_byte(stores: Stores) -> None:
@@ -57,13 +56,17 @@ def test_purge_leaves_the_young_the_kept_and_what_dead_letters_name(stores: Stor
         stores.raw_contents.save(page(f"https://news.example.com/{n}", fetched_ms=ms))
         for n, ms in enumerate((10, 10, 10, 99))
     )
-    letter = Message(Headers(root_id="r"), None, b'{"raw_id": %d, "url": "https://news.example.com/2"}' % lettered)
-    stores.dead_letters.record(letter, Stage.PARSER, "too_complex", "over budget", 50)
+    stores.dead_letters.record([letter("r", b'{"raw_id": %d}' % lettered, at_ms=50)])
     assert stores.raw_contents.purge(50, keep={kept}) == 1
     left = [raw_id for raw_id in (old, kept, lettered, young) if stores.raw_contents.get(raw_id) is not None]
     assert left == [kept, lettered, young]
-    stores.dead_letters.purge(60)
-    assert stores.raw_contents.purge(50) == 2
+    stores.dead_letters.mark([1], LetterState.REDRIVEN, 55)
+    stores.dead_letters.record([letter("s", b'{"raw_id": %d}' % kept, at_ms=50)])
+    assert stores.raw_contents.purge(50) == 0
+    stores.dead_letters.purge(LetterFilter(), 58)
+    assert stores.raw_contents.purge(50) == 1
+    stores.dead_letters.remove(60)
+    assert stores.raw_contents.purge(50) == 1
 
 
 def test_purge_shortens_the_history_of_a_page_that_is_fetched_again_and_again(stores: Stores) -> None:

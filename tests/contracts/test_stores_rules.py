@@ -1,11 +1,10 @@
-"""The contracts of `ParserRules`, `RuleSnapshots` and `DeadLetterIndex`."""
+"""The contracts of `ParserRules` and `RuleSnapshots`."""
 
 import msgspec
 import pytest
 
 from issuetracker_dagster.errors import PermanentError
-from issuetracker_dagster.model.headers import Headers, TargetType
-from issuetracker_dagster.model.message import Message
+from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.rules import (
     BlacklistEntry,
@@ -15,7 +14,6 @@ from issuetracker_dagster.model.rules import (
     PriorityRule,
     SelectorSpec,
 )
-from issuetracker_dagster.model.stage import Stage
 from tests.contracts.store_worlds import Stores
 
 UNFIT = [
@@ -273,29 +271,3 @@ def test_a_fetcher_rule_that_would_stop_a_host_is_refused(stores: Stores) -> Non
     with pytest.raises(PermanentError, match=r"a\.com.*at least 1"):
         stores.parser_rules.save_fetcher_rule(FetcherRule(host_pattern="a.com", concurrency=0))
     assert stores.parser_rules.fetcher_rule("a.com") is None
-
-
-def letter(root_id: str = "r", generation: int = 0, value: bytes = b'{"url": "https://a.com/1"}') -> Message:
-    return Message(Headers(root_id=root_id, generation=generation, priority=Priority.HIGH), None, value)
-
-
-def test_a_dead_letter_is_indexed_once_a_generation_and_stage(stores: Stores) -> None:
-    for _ in range(2):
-        stores.dead_letters.record(letter(), Stage.FETCH, "http_404", "not found", 10)
-    stores.dead_letters.record(letter(generation=1), Stage.FETCH, "http_404", "not found", 20)
-    stores.dead_letters.record(letter(value=b"\xff{"), Stage.PARSER, "malformed", "nul \x00", 30)
-    assert stores.dead_letters.count() == 3
-    latest, _, first = stores.reports.dead_letters(10)
-    assert (first.identity, first.reason, first.priority, first.url, first.at_ms) == (
-        "r:0", "http_404", 1, "https://a.com/1", 10,
-    )  # fmt: skip
-    assert (latest.stage, latest.url) == ("parser", "")
-
-
-def test_redriven_letters_leave_the_index(stores: Stores) -> None:
-    for generation in range(3):
-        stores.dead_letters.record(letter(generation=generation), Stage.FETCH, "http_404", "not found", generation)
-    assert stores.dead_letters.forget({"r:0", "r:7"}) == 1
-    assert stores.dead_letters.forget(set()) == 0
-    assert stores.dead_letters.purge(2) == 1
-    assert [view.identity for view in stores.reports.dead_letters(10)] == ["r:2"]

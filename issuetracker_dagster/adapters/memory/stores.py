@@ -1,21 +1,19 @@
 """Everything that is kept in SQL, in memory: one bundle whose parts know each other as the tables do."""
 
-import threading
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from issuetracker_dagster.adapters.memory.rule_snapshots import MemoryRuleSnapshots
 from issuetracker_dagster.adapters.memory.store_contents import MemoryContents, MemoryRawContents
 from issuetracker_dagster.adapters.memory.store_issues import MemoryIssues
+from issuetracker_dagster.adapters.memory.store_letters import MemoryDeadLetterIndex
 from issuetracker_dagster.adapters.memory.store_rules import MemoryParserRules
 from issuetracker_dagster.adapters.memory.store_seeds import MemorySeeds
 from issuetracker_dagster.adapters.memory.store_traces import MemoryMessageTrace, MemoryPublishedRecent
-from issuetracker_dagster.model.message import Message
-from issuetracker_dagster.model.payload import payload_facts
+from issuetracker_dagster.model.letters import LetterFilter
 from issuetracker_dagster.model.records import ContentStatus, IssueState
-from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.ports.reports import ContentView, DeadLetterView, IssueView
 
 __all__ = [
@@ -31,53 +29,6 @@ __all__ = [
     "MemorySeeds",
     "MemoryStores",
 ]
-
-
-class MemoryDeadLetterIndex:
-    """The port `DeadLetterIndex`."""
-
-    def __init__(self, raw_contents: MemoryRawContents | None = None) -> None:
-        self._raw_contents = raw_contents
-        self._lock = threading.Lock()
-        self._raw_ids: dict[tuple[str, str], int] = {}
-        self.letters: dict[tuple[str, str], DeadLetterView] = {}
-
-    def record(self, message: Message, stage: Stage, reason: str, error: str, at_ms: int) -> None:
-        facts = payload_facts(message.value)
-        view = DeadLetterView(
-            identity=message.identity,
-            stage=stage.value,
-            reason=reason,
-            error=error,
-            priority=int(message.headers.priority),
-            url=facts.url,
-            at_ms=at_ms,
-        )
-        with self._lock:
-            self.letters.setdefault((message.identity, stage.value), view)
-            self._raw_ids[message.identity, stage.value] = facts.raw_id
-            self._tell_raw_contents()
-
-    def count(self) -> int:
-        return len(self.letters)
-
-    def forget(self, identities: Collection[str]) -> int:
-        return self._remove([key for key, view in self.letters.items() if view.identity in identities])
-
-    def purge(self, before_ms: int) -> int:
-        return self._remove([key for key, view in self.letters.items() if view.at_ms < before_ms])
-
-    def _remove(self, keys: Sequence[tuple[str, str]]) -> int:
-        with self._lock:
-            for key in keys:
-                self.letters.pop(key, None)
-                self._raw_ids.pop(key, None)
-            self._tell_raw_contents()
-        return len(keys)
-
-    def _tell_raw_contents(self) -> None:
-        if self._raw_contents is not None:
-            self._raw_contents.kept_for_dead_letters = set(self._raw_ids.values()) - {0}
 
 
 class MemoryStores:
@@ -114,7 +65,7 @@ class MemoryReports:
             "issues": len(stores.issues.rows),
             **{f"issues.{state}": states[state] for state in IssueState},
             "seeds": len(stores.seeds.all()),
-            "dead_letters": stores.dead_letters.count(),
+            "dead_letters": stores.dead_letters.count(LetterFilter()),
         }
 
     def contents(self, limit: int) -> Sequence[ContentView]:
@@ -155,4 +106,6 @@ class MemoryReports:
         return views
 
     def dead_letters(self, limit: int) -> Sequence[DeadLetterView]:
-        return sorted(self._stores.dead_letters.letters.values(), key=lambda view: -view.at_ms)[:limit]
+        found = self._stores.dead_letters.newest(LetterFilter(states=()), limit)
+        fields = DeadLetterView.__struct_fields__
+        return [DeadLetterView(**{name: getattr(letter, name) for name in fields}) for letter in found]

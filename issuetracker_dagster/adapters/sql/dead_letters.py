@@ -1,17 +1,34 @@
-"""The index of the DLQ: what is there, why, and which pages it still needs."""
+"""The index of the DLQ: what is there, why, what became of it, and which pages it still needs."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from sqlalchemy import Engine, delete, func, select
+import msgspec
+from sqlalchemy import (
+    ColumnElement,
+    CursorResult,
+    Engine,
+    RowMapping,
+    Select,
+    delete,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from issuetracker_dagster.adapters.sql.engine import reading, writing
 from issuetracker_dagster.adapters.sql.tables_traces import DeadLetterRow
 from issuetracker_dagster.adapters.sql.upserts import insert_into
-from issuetracker_dagster.model.message import Message
-from issuetracker_dagster.model.payload import payload_facts
-from issuetracker_dagster.model.stage import Stage
+from issuetracker_dagster.model.letters import Indexed, Letter, LetterFilter, LetterState, decode_record
+from issuetracker_dagster.model.message import Record
 
-_IDS_AT_ONCE = 500
+T = TypeVar("T")
+
+_AT_ONCE = 500
+_REMOVED_AT_ONCE = 5_000
+"""Rows of one delete: one over months of letters would hold up every other writer."""
+_FACTS = [column for column in DeadLetterRow.__table__.columns if column.name in Letter.__struct_fields__]
 
 
 class SqlDeadLetterIndex:
@@ -20,34 +37,116 @@ class SqlDeadLetterIndex:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def record(self, message: Message, stage: Stage, reason: str, error: str, at_ms: int) -> None:
-        facts = payload_facts(message.value)
-        values = {
-            "identity": message.identity,
-            "stage": stage.value,
-            "reason": reason,
-            "error": error,
-            "priority": int(message.headers.priority),
-            "url": facts.url,
-            "raw_id": facts.raw_id,
-            "at_ms": at_ms,
-        }
+    def record(self, letters: Sequence[Indexed]) -> int:
+        if not letters:
+            return 0
         with writing(self._engine) as connection:
-            connection.execute(insert_into(connection, DeadLetterRow).values(**values).on_conflict_do_nothing())
+            added = insert_into(connection, DeadLetterRow).on_conflict_do_nothing()
+            ids = connection.execute(added.returning(DeadLetterRow.letter_id), [_values(each) for each in letters])
+            return len(ids.all())
 
-    def count(self) -> int:
+    def get(self, letter_id: int) -> Letter | None:
+        return next(iter(self._read(select(*_FACTS).where(DeadLetterRow.letter_id == letter_id))), None)
+
+    def newest(self, wanted: LetterFilter, limit: int) -> Sequence[Letter]:
+        order = DeadLetterRow.at_ms.desc(), DeadLetterRow.letter_id.desc()
+        return self._read(select(*_FACTS).where(*_conditions(wanted)).order_by(*order).limit(limit))
+
+    def after(self, wanted: LetterFilter, letter_id: int, limit: int) -> Sequence[Letter]:
+        found = select(*_FACTS).where(*_conditions(wanted), DeadLetterRow.letter_id > letter_id)
+        return self._read(found.order_by(DeadLetterRow.letter_id).limit(limit))
+
+    def kept(self, letter_ids: Collection[int]) -> Mapping[int, Record]:
+        found: dict[int, Record] = {}
         with reading(self._engine) as connection:
-            return connection.execute(select(func.count()).select_from(DeadLetterRow)).scalar_one()
+            for some in _slices(sorted(set(letter_ids))):
+                query = select(DeadLetterRow.letter_id, DeadLetterRow.record).where(DeadLetterRow.letter_id.in_(some))
+                for letter_id, record in connection.execute(query):
+                    if record:
+                        found[letter_id] = decode_record(record)
+        return found
 
-    def forget(self, identities: Collection[str]) -> int:
-        wanted = sorted(set(identities))
-        forgotten = 0
-        with writing(self._engine) as connection:
-            for start in range(0, len(wanted), _IDS_AT_ONCE):
-                some = DeadLetterRow.identity.in_(wanted[start : start + _IDS_AT_ONCE])
-                forgotten += connection.execute(delete(DeadLetterRow).where(some)).rowcount
-        return forgotten
+    def count(self, wanted: LetterFilter | None = None) -> int:
+        query = select(func.count()).select_from(DeadLetterRow)
+        with reading(self._engine) as connection:
+            return connection.execute(query.where(*_conditions(wanted)) if wanted else query).scalar_one()
 
-    def purge(self, before_ms: int) -> int:
+    def by_stage(self, since_ms: int) -> Mapping[str, int]:
+        query = select(DeadLetterRow.stage, func.count()).where(DeadLetterRow.at_ms >= since_ms)
+        with reading(self._engine) as connection:
+            return {row[0]: row[1] for row in connection.execute(query.group_by(DeadLetterRow.stage))}
+
+    def mark(self, letter_ids: Collection[int], state: LetterState, at_ms: int) -> int:
+        marked = 0
         with writing(self._engine) as connection:
-            return connection.execute(delete(DeadLetterRow).where(DeadLetterRow.at_ms < before_ms)).rowcount
+            for some in _slices(sorted(set(letter_ids))):
+                still_open = DeadLetterRow.letter_id.in_(some), DeadLetterRow.state == LetterState.OPEN.value
+                row = update(DeadLetterRow).where(*still_open).values(state=state.value, state_ms=at_ms)
+                result: CursorResult[tuple[()]] = connection.execute(row)
+                marked += result.rowcount
+        return marked
+
+    def purge(self, wanted: LetterFilter, at_ms: int) -> int:
+        meant = msgspec.structs.replace(wanted, states=(LetterState.OPEN,))
+        row = update(DeadLetterRow).where(*_conditions(meant))
+        with writing(self._engine) as connection:
+            result: CursorResult[tuple[()]] = connection.execute(
+                row.values(state=LetterState.PURGED.value, state_ms=at_ms)
+            )
+            return result.rowcount
+
+    def remove(self, before_ms: int) -> int:
+        removed = 0
+        old = select(DeadLetterRow.letter_id).where(DeadLetterRow.at_ms < before_ms).limit(_REMOVED_AT_ONCE)
+        while True:
+            with writing(self._engine) as connection:
+                rows: CursorResult[tuple[()]] = connection.execute(
+                    delete(DeadLetterRow).where(DeadLetterRow.letter_id.in_(old))
+                )
+            removed += rows.rowcount
+            if rows.rowcount < _REMOVED_AT_ONCE:
+                return removed
+
+    def _read(self, query: Select[tuple[object, ...]]) -> list[Letter]:
+        with reading(self._engine) as connection:
+            return [_letter(row) for row in connection.execute(query).mappings()]
+
+
+def _conditions(wanted: LetterFilter) -> Iterator[ColumnElement[bool]]:
+    """What `LetterFilter.admits` says, in SQL."""
+    if wanted.stages:
+        yield DeadLetterRow.stage.in_(wanted.stages)
+    if wanted.reasons:
+        yield DeadLetterRow.reason.in_(wanted.reasons)
+    if wanted.host:
+        below = wanted.host.startswith("*.")
+        yield (
+            DeadLetterRow.host.endswith(wanted.host[1:], autoescape=True)
+            if below
+            else (DeadLetterRow.host == wanted.host)
+        )
+    if wanted.since_ms:
+        yield DeadLetterRow.at_ms >= wanted.since_ms
+    if wanted.before_ms:
+        yield DeadLetterRow.at_ms < wanted.before_ms
+    if wanted.states:
+        yield DeadLetterRow.state.in_([state.value for state in wanted.states])
+    if wanted.named:
+        root = DeadLetterRow.identity.startswith(f"{wanted.named}:", autoescape=True)
+        yield or_(DeadLetterRow.identity == wanted.named, root)
+
+
+def _values(each: Indexed) -> dict[str, object]:
+    values = {name: value for name, value in msgspec.structs.asdict(each.letter).items() if name != "letter_id"}
+    return {**values, "state": each.letter.state.value, "name": each.name, "record": each.record}
+
+
+def _letter(row: RowMapping) -> Letter:
+    values = {name: row[name] for name in Letter.__struct_fields__}
+    return Letter(**{**values, "state": LetterState(row["state"])})
+
+
+def _slices(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """As many at a time as a statement can bind."""
+    for start in range(0, len(values), _AT_ONCE):
+        yield values[start : start + _AT_ONCE]

@@ -11,6 +11,7 @@ from issuetracker_dagster.adapters.sql.tables_contents import RawContentHistoryR
 from issuetracker_dagster.adapters.sql.tables_traces import DeadLetterRow
 from issuetracker_dagster.adapters.sql.upserts import insert_into, upsert
 from issuetracker_dagster.model.headers import TargetType
+from issuetracker_dagster.model.letters import LetterState
 from issuetracker_dagster.model.records import RawContent
 from issuetracker_dagster.model.urls import url_hash
 
@@ -92,11 +93,13 @@ class SqlRawContents:
         # `keep` may name more ids than a statement can bind.
         kept = frozenset(keep)
         purged, after = 0, 0
+        # Also what was redriven: the message on its way needs its page.
+        lettered = select(DeadLetterRow.raw_id).where(DeadLetterRow.state != LetterState.PURGED)
         while True:
             chosen = (
                 select(RawContentRow.raw_id)
                 .where(RawContentRow.fetched_ms < before_ms, RawContentRow.raw_id > after)
-                .where(RawContentRow.raw_id.not_in(select(DeadLetterRow.raw_id)))
+                .where(RawContentRow.raw_id.not_in(lettered))
                 .order_by(RawContentRow.raw_id)
                 .limit(_PURGE_BATCH)
             )

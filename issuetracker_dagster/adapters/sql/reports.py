@@ -11,6 +11,7 @@ from issuetracker_dagster.adapters.sql.tables_contents import ContentMetaRow, Co
 from issuetracker_dagster.adapters.sql.tables_issues import EnrichedContentRow, IssueContentRow, IssueRow
 from issuetracker_dagster.adapters.sql.tables_rules import SchedulerEntryRow
 from issuetracker_dagster.adapters.sql.tables_traces import DeadLetterRow
+from issuetracker_dagster.model.letters import LetterState
 from issuetracker_dagster.model.records import ContentStatus, IssueState
 from issuetracker_dagster.ports.reports import ContentView, DeadLetterView, IssueView
 
@@ -18,7 +19,6 @@ _COUNTED: Mapping[str, type[Table]] = {
     "raw_contents": RawContentRow,
     "enriched_contents": EnrichedContentRow,
     "seeds": SchedulerEntryRow,
-    "dead_letters": DeadLetterRow,
 }
 
 
@@ -30,12 +30,14 @@ class SqlReports:
 
     def counts(self) -> Mapping[str, int]:
         by_status = select(ContentRow.status, func.count()).group_by(ContentRow.status)
+        dead = select(func.count()).where(DeadLetterRow.state == LetterState.OPEN)
         by_state = select(IssueRow.state, func.count()).group_by(IssueRow.state)
         with reading(self._engine) as connection:
             counts: dict[str, int] = {
                 name: connection.execute(select(func.count()).select_from(table)).scalar_one()
                 for name, table in _COUNTED.items()
             }
+            counts["dead_letters"] = connection.execute(dead).scalar_one()
             statuses = {row[0]: row[1] for row in connection.execute(by_status)}
             states = {row[0]: row[1] for row in connection.execute(by_state)}
         counts["contents"] = sum(statuses.values())

@@ -57,6 +57,7 @@ Id = Annotated[int, mapped_column(_BIG, primary_key=True)]
 Ref = Annotated[int, mapped_column(_BIG)]
 """The id of a row elsewhere."""
 UnixMs = Annotated[int, mapped_column(BigInteger)]
+Big = Annotated[int, mapped_column(BigInteger)]
 Small = Annotated[int, mapped_column(SmallInteger)]
 Word = Annotated[str, mapped_column(String(32))]
 """A value of an enumeration, held to it by a check."""
