@@ -4,6 +4,7 @@ from typing import Literal
 
 Action = Literal[
     "message.published", "message.dropped", "message.dead_lettered", "message.retried", "message.recrawled",
+    "message.redriven",
     "message.deferred", "message.forwarded", "publish.fallback", "publish.failed",
     "intake.stored", "intake.skipped", "intake.rewound", "intake.offsets_lost", "intake.lost_lock",
     "lease.expired", "lease.refused", "lease.extended", "lease.released",

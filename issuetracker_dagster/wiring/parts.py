@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 
 from issuetracker_dagster.adapters.kafka.intake import KafkaIntakeReader
+from issuetracker_dagster.adapters.kafka.letters import KafkaLetterReader
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
 from issuetracker_dagster.flow.dedupe import DedupeTimes
+from issuetracker_dagster.flow.dlq_index import DLQ_GROUP, DeadLetterIndexer
 from issuetracker_dagster.flow.intake import ZSetIntake
 from issuetracker_dagster.flow.publish import Publisher
+from issuetracker_dagster.flow.redrive import Redriver
 from issuetracker_dagster.flow.refresh import PriorityRulesRefresher
 from issuetracker_dagster.flow.resolve import PriorityTable, standard_chain
 from issuetracker_dagster.flow.retry import RetryScheduler
@@ -112,6 +115,37 @@ class Wiring(Buffering):
                 locks=self.locks,
                 clock=self.clock,
                 batch=self.settings.shift.intake_batch,
+            ),
+        )
+
+    @property
+    def dead_letter_indexer(self) -> DeadLetterIndexer:
+        """What keeps the index of the DLQ; its consumer stays open between ticks."""
+        self.ready()
+        return self._part(
+            "dead_letter_indexer",
+            lambda: DeadLetterIndexer(
+                reader=KafkaIntakeReader(self.kafka, Topic.DLQ.value, DLQ_GROUP),
+                index=self.stores.dead_letters,
+                clock=self.clock,
+                forget_after_ms=self.settings.purge.dead_letters_after,
+            ),
+        )
+
+    @property
+    def letter_reader(self) -> KafkaLetterReader:
+        return self._part("letter_reader", lambda: KafkaLetterReader(self.kafka))
+
+    @property
+    def redriver(self) -> Redriver:
+        # Kafka is asked for only when it is needed: a dry run works without, unless a letter isn't kept in the index.
+        return self._part(
+            "redriver",
+            lambda: Redriver(
+                index=self.stores.dead_letters,
+                read=lambda letter: self.letter_reader.read(letter),
+                publish=lambda records: self.producer.publish(records),
+                clock=self.clock,
             ),
         )
 

@@ -1,0 +1,158 @@
+"""Dead letters go round again: read, publish, mark, a bounded batch at a time.
+
+A letter is marked only after the broker has its message, so that a redrive which is killed goes on where it was: it
+loses none and repeats at most a batch, under the same identities.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from issuetracker_dagster.errors import PermanentError
+from issuetracker_dagster.model.letters import Letter, LetterFilter, LetterState
+from issuetracker_dagster.model.message import Outgoing, Record
+from issuetracker_dagster.model.redrive import Left, redriven
+from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.dead_letters import DeadLetterIndex
+
+logger = logging.getLogger(__name__)
+
+BATCH = 100
+RATE = 100
+"""Letters a second unless told otherwise: what killed them may not bear more."""
+
+
+class RedriveOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`limit` is the most letters redriven, 0 = all that are meant; `rate` bounds them a second."""
+
+    limit: int = 0
+    rate: int = RATE
+    dry_run: bool = False
+    force: bool = False
+
+
+class RedriveReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the letters meant: sent round again (in a dry run: those that would be), and left, by reason."""
+
+    redriven: int = 0
+    left: Mapping[Left, int] = {}
+    by_topic: Mapping[str, int] = {}
+    stopped: str = ""
+
+    @property
+    def looked_at(self) -> int:
+        """Letters done with, for progress."""
+        return self.redriven + sum(self.left.values())
+
+
+class Redriver:
+    """Redrives by the raw producer: redrives pass deduplication by and never wait in the buffer.
+
+    `read` finds a letter's record in Kafka, or None when retention has removed it; it is asked only for what the index
+    doesn't keep itself.
+    """
+
+    def __init__(
+        self,
+        *,
+        index: DeadLetterIndex,
+        read: Callable[[Letter], Record | None],
+        publish: Callable[[Sequence[Outgoing]], None],
+        clock: Clock,
+    ) -> None:
+        self._index = index
+        self._read = read
+        self._publish = publish
+        self._clock = clock
+
+    def run(
+        self,
+        wanted: LetterFilter,
+        options: RedriveOptions,
+        *,
+        told: Callable[[RedriveReport], None] = lambda _: None,
+        control: Callable[[], str | None] = lambda: None,
+    ) -> RedriveReport:
+        """Redrive what is open and meant, oldest row first; `told` after each batch, `control` before it.
+
+        Letters that die while it runs are not taken up again. Raises `PublishFailed`, `Unavailable`; the next run goes
+        on from there.
+        """
+        began_ms = self._clock.now_ms()
+        before_ms = min(wanted.before_ms or began_ms, began_ms)
+        meant = msgspec.structs.replace(wanted, states=(LetterState.OPEN,), before_ms=before_ms)
+        size = min(BATCH, max(1, options.rate))
+        tally = _Tally()
+        after = 0
+        while not tally.stopped and (not options.limit or tally.redriven < options.limit):
+            tally.stopped = control() or ""
+            room = min(size, options.limit - tally.redriven) if options.limit else size
+            letters = [] if tally.stopped else self._index.after(meant, after, room)
+            if not letters:
+                break
+            after = letters[-1].letter_id
+            began = self._clock.monotonic()
+            sent = self._batch(letters, options, tally)
+            told(tally.report())
+            if sent and not options.dry_run:
+                self._clock.sleep(max(0.0, sent / options.rate - (self._clock.monotonic() - began)))
+        return tally.report()
+
+    def _batch(self, letters: Sequence[Letter], options: RedriveOptions, tally: "_Tally") -> int:
+        kept = self._index.kept([letter.letter_id for letter in letters])
+        ready: list[tuple[Letter, Outgoing]] = []
+        for letter in letters:
+            found = self._decided(letter, kept.get(letter.letter_id), options.force)
+            if isinstance(found, Left):
+                tally.left[found] += 1
+            else:
+                ready.append((letter, found))
+        sent = ready if options.dry_run else self._sent(ready, tally)
+        if sent and not options.dry_run:
+            self._index.mark([letter.letter_id for letter, _ in sent], LetterState.REDRIVEN, self._clock.now_ms())
+            logger.info("%d letters went round again", len(sent), extra=action("message.redriven", count=len(sent)))
+        tally.redriven += len(sent)
+        tally.by_topic.update(record.topic for _, record in sent)
+        return len(sent)
+
+    def _decided(self, letter: Letter, record: Record | None, force: bool) -> Outgoing | Left:
+        if record is None and letter.has_identity and (force or not letter.is_exhausted):
+            record = self._read(letter)
+        return redriven(letter, record, self._clock.now_ms(), force=force)
+
+    def _sent(self, ready: Sequence[tuple[Letter, Outgoing]], tally: "_Tally") -> Sequence[tuple[Letter, Outgoing]]:
+        """Publish; returns what the broker has."""
+        try:
+            self._publish([record for _, record in ready])
+            return ready
+        except PermanentError:
+            # One is larger than its topic takes: each by itself, so that the others go. Those that were published
+            # already are published again under the same identity.
+            return [each for each in ready if self._fits(each[1], tally)]
+
+    def _fits(self, record: Outgoing, tally: "_Tally") -> bool:
+        try:
+            self._publish([record])
+        except PermanentError as error:
+            logger.warning("a letter can't be redriven: %s", error, extra=action("publish.failed", topic=record.topic))
+            tally.left[Left.TOO_LARGE] += 1
+            return False
+        return True
+
+
+class _Tally:
+    """The figures of a run while it runs."""
+
+    def __init__(self) -> None:
+        self.redriven = 0
+        self.left: Counter[Left] = Counter()
+        self.by_topic: Counter[str] = Counter()
+        self.stopped = ""
+
+    def report(self) -> RedriveReport:
+        return RedriveReport(
+            redriven=self.redriven, left=dict(self.left), by_topic=dict(self.by_topic), stopped=self.stopped
+        )
