@@ -1,0 +1,213 @@
+"""Publishing and draining against bare clients: `python -m benchmarks.publish [--check]`.
+
+Starts a Kafka and an append-only Valkey (fsync every second) of its own. Each figure takes turns with its limit, and
+medians of the ratios are printed. The limits are a kafka-python producer that sends the same bytes, keys and headers
+with the same acknowledgements and waits for them at the end of a turn, and pipelined LPUSH of the same bytes. With
+`--check` it exits with 1 when a target is missed.
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaProducer
+
+from benchmarks.queue import Stopwatch, line
+from benchmarks.timed import HOSTS, Capture, TimedProducer, TimedPublisher
+from issuetracker_dagster.adapters.sql.migrate import upgrade
+from issuetracker_dagster.flow.buffer import BufferingProducer
+from issuetracker_dagster.flow.drain import BufferDrainer
+from issuetracker_dagster.flow.publish import BATCH, Request
+from issuetracker_dagster.model.buffer import BufferedJob, encode_buffered
+from issuetracker_dagster.model.message import Outgoing
+from issuetracker_dagster.model.payload import CrawlJob
+from issuetracker_dagster.model.stage import FACTS, Stage, Topic
+from issuetracker_dagster.ports.topics import Producer
+from issuetracker_dagster.wiring.parts import Wiring
+from tests.journey.burst import wiring_of
+from tests.journey.killable import killable_kafka, killable_valkey
+
+TURN, TURNS, ROUNDS = 5 * BATCH, 4, 5
+DIRECT_TARGET, BUFFERED_TARGET = 0.7, 0.35
+DRAIN_BATCH = 100
+NEVER_FULL = 1_000_000_000
+KEY = "bench:lpush"
+
+
+def main() -> int:
+    """Measure, print, and say whether every target was met (0) or not (1, with `--check` only)."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="exit with 1 when a target is missed")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        with killable_valkey(folder / "valkey") as redis, killable_kafka(folder / "kafka") as kafka:
+            environment = {
+                "ISSUETRACKER_HOME": str(folder / "home"),
+                "KAFKA_BOOTSTRAP_SERVERS": kafka.address,
+                "REDIS_URL": redis.address,
+                "DATABASE_URL": f"sqlite:///{folder / 'bench.db'}",
+                "PUBLISHER_REDIS_BUFFER_MAX_LEN": "0",
+            }
+            upgrade(environment["DATABASE_URL"])
+            with wiring_of(environment, folder) as wiring:
+                met = Bench(wiring).run()
+    return 1 if options.check and not met else 0
+
+
+class Bench:
+    """All figures on one pair of servers."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+        self._bare = KafkaProducer(
+            **{**wiring.kafka.client_options(), "acks": "all", "enable_idempotence": True, "metrics_enabled": False}
+        )
+        self._topic = wiring.kafka.topic_name(Topic.CRAWL_NORMAL)
+        self._numbers = iter(range(0, 1_000_000_000, TURN))
+        self._shares: dict[str, list[dict[str, float]]] = {"direct": [], "buffered": []}
+
+    def run(self) -> bool:
+        """Measure and print; True when both targets were met."""
+        first = self._records(self._requests())[0]
+        size = len(first.value) + len(first.key or b"") + sum(len(name) + len(value) for name, value in first.headers)
+        print(f"{ROUNDS} rounds of {TURN * TURNS:,} jobs of {size} bytes by {BATCH}, turns of {TURN:,}\n")
+        self._round()  # connections, scripts, caches
+        for shares in self._shares.values():
+            shares.clear()
+        rounds = [self._round() for _ in range(ROUNDS)]
+        bare, direct, whole, lpush, buffered, whole_buffered, bare_again, drained = zip(*rounds, strict=True)
+        print(f"{'':34}{'jobs/s':>12}{'of its limit':>14}{'target':>9}")
+        met = [
+            line("bare kafka-python producer", bare, bare, None, width=34),
+            line("producer, buffering off", direct, bare, DIRECT_TARGET, width=34),
+            line("whole publisher, buffering off", whole, bare, None, width=34),
+            line("bare pipelined LPUSH", lpush, lpush, None, width=34),
+            line("producer, buffering on", buffered, lpush, BUFFERED_TARGET, width=34),
+            line("whole publisher, buffering on", whole_buffered, lpush, None, width=34),
+            line("bare kafka-python producer", bare_again, bare_again, None, width=34),
+            line(f"drain by {DRAIN_BATCH}, acknowledged", drained, bare_again, None, width=34),
+        ]
+        print()
+        for name, shares in self._shares.items():
+            parts = {part: statistics.median(one[part] for one in shares) for part in shares[0]}
+            print(
+                f"whole publisher, {name}: " + ", ".join(f"{part} {us:.0f}" for part, us in parts.items()) + " us a job"
+            )
+        return all(met)
+
+    def _round(self) -> tuple[float, ...]:
+        """Jobs a second of each figure, in the order in which they are printed."""
+        watches = bare, direct, whole, lpush, buffered, whole_buffered = [Stopwatch() for _ in range(6)]
+        off, on = self._producer(is_on=False), self._producer(is_on=True)
+        publishers = {"direct": TimedPublisher(self._wiring, off), "buffered": TimedPublisher(self._wiring, on)}
+        for _ in range(TURNS):
+            records = self._records(self._requests())
+            entries = [encode_buffered(BufferedJob(1_750_000_000_000, record)) for record in records]
+            fresh, others = self._requests(), self._requests()
+            with bare:
+                self._send(records)
+            with direct:
+                for first in range(0, TURN, BATCH):
+                    off.publish(records[first : first + BATCH])
+            with whole:
+                assert len(publishers["direct"].publisher.publish(fresh).published) == TURN
+            with lpush:
+                for first in range(0, TURN, BATCH):
+                    self._lpush(entries[first : first + BATCH])
+            with buffered:
+                for first in range(0, TURN, BATCH):
+                    on.publish(records[first : first + BATCH])
+            with whole_buffered:
+                assert len(publishers["buffered"].publisher.publish(others).published) == TURN
+        for name, watch in (("direct", whole), ("buffered", whole_buffered)):
+            self._shares[name].append(publishers[name].shares_us(watch.seconds, TURN * TURNS))
+        speeds = [TURN * TURNS / watch.seconds for watch in watches]
+        return (*speeds, *self._drain(records))
+
+    def _drain(self, records: Sequence[Outgoing]) -> tuple[float, float]:
+        """What a bare producer sends and what the drainer moves a second, each all that the last turns buffered."""
+        waiting = self._wiring.buffers[Topic.CRAWL_NORMAL].state().backlog
+        bare = Stopwatch()
+        with bare:
+            for _ in range(waiting // TURN):
+                self._send(records)
+        raw = TimedProducer(self._wiring.producer)
+        drainer = self._drainer(raw)
+        clock = self._wiring.clock
+        began = clock.monotonic()
+        drainer.run(
+            accepts=lambda: False,
+            control=lambda: "empty" if drainer.summary().published.get("normal") == waiting else None,
+            duration_ms=120_000,
+        )
+        assert drainer.summary().published == {"normal": waiting}
+        return waiting / bare.seconds, waiting / (raw.last - began)
+
+    def _send(self, records: Sequence[Outgoing]) -> None:
+        """The bare loop: send each, then wait for all."""
+        sent = [
+            self._bare.send(self._topic, value=one.value, key=one.key, headers=list(one.headers)) for one in records
+        ]
+        self._bare.flush()
+        assert all(future.succeeded() for future in sent)
+
+    def _lpush(self, entries: Sequence[bytes]) -> None:
+        """One LPUSH a job, in one pipeline of redis-py."""
+        pipeline: Any = self._wiring.redis.pipeline(transaction=False)
+        for entry in entries:
+            pipeline.lpush(KEY, entry)
+        pipeline.execute()
+
+    def _producer(self, *, is_on: bool) -> BufferingProducer:
+        return BufferingProducer(
+            raw=self._wiring.producer,
+            buffers={topic.value: buffer for topic, buffer in self._wiring.buffers.items()},
+            is_on=lambda: is_on,
+            clock=self._wiring.clock,
+        )
+
+    def _drainer(self, raw: Producer) -> BufferDrainer:
+        wiring = self._wiring
+        return BufferDrainer(
+            buffers={topic.value: buffer for topic, buffer in wiring.buffers.items()},
+            producer=raw,
+            lag=wiring.lag_within(2_000),
+            group=FACTS[Stage.FETCH].group,
+            retries=wiring.retry_set,
+            ingestion=wiring.ingestion,
+            locks=wiring.locks,
+            switch=wiring.buffer_switch,
+            clock=wiring.clock,
+            target=NEVER_FULL,
+            batch=DRAIN_BATCH,
+            interval_ms=30_000,
+        )
+
+    def _requests(self) -> list[Request]:
+        """Jobs that nobody has published before."""
+        first = next(self._numbers)
+        return [
+            Request(
+                job=CrawlJob(
+                    url=f"https://site{number % HOSTS}.example.com/2025/06/15/a-story-of-the-day-{number}",
+                    source="bench",
+                ),
+                parent="bench",
+            )
+            for number in range(first, first + TURN)
+        ]
+
+    def _records(self, requests: Sequence[Request]) -> list[Outgoing]:
+        """Those jobs as a publisher makes them."""
+        capture = Capture()
+        TimedPublisher(self._wiring, capture).publisher.publish(requests)
+        return capture.records
+
+
+if __name__ == "__main__":
+    sys.exit(main())
