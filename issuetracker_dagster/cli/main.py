@@ -7,6 +7,7 @@ import click
 
 from issuetracker_dagster.cli.blacklist import blacklist
 from issuetracker_dagster.cli.database import db
+from issuetracker_dagster.cli.dlq import dlq
 from issuetracker_dagster.cli.publish import publish
 from issuetracker_dagster.cli.reading import report, settings
 from issuetracker_dagster.cli.rules import rules
@@ -28,7 +29,7 @@ def cli(verbose: bool) -> None:
         logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
-for command in (up, down, status, dev, demo, db, publish, why, rules, blacklist, seeds, report, settings):
+for command in (up, down, status, dev, demo, db, publish, why, rules, blacklist, seeds, dlq, report, settings):
     cli.add_command(command)
 
 

@@ -101,6 +101,7 @@ class LetterFilter(msgspec.Struct, frozen=True, kw_only=True):
     before_ms: int = 0
     states: tuple[LetterState, ...] = (LetterState.OPEN,)
     named: str = ""
+    letter_ids: tuple[int, ...] = ()
 
     def admits(self, letter: Letter) -> bool:
         """Whether the letter is meant."""
@@ -112,6 +113,7 @@ class LetterFilter(msgspec.Struct, frozen=True, kw_only=True):
             and (not self.before_ms or letter.at_ms < self.before_ms)
             and (not self.states or letter.state in self.states)
             and (not self.named or self.named in (letter.identity, letter.identity.rpartition(":")[0]))
+            and (not self.letter_ids or letter.letter_id in self.letter_ids)
         )
 
 
@@ -155,8 +157,17 @@ def letter_of(record: Record) -> Letter:
 def indexed(record: Record) -> Indexed:
     """The letter with its name and, unless that is too large, the record itself."""
     letter = letter_of(record)
-    encoded = encode_record(record)
-    return Indexed(letter, _name(letter, record), encoded if len(encoded) <= KEEP_BYTES else b"")
+    return Indexed(letter, _name(letter, record), _kept(record))
+
+
+def _kept(record: Record) -> bytes:
+    if len(record.value) > KEEP_BYTES:
+        return b""
+    try:
+        encoded = encode_record(record)
+    except UnicodeEncodeError:
+        return b""  # the name of a header is no text: it stays in Kafka
+    return encoded if len(encoded) <= KEEP_BYTES else b""
 
 
 def encode_record(record: Record) -> bytes:

@@ -98,6 +98,7 @@ def _some(stores: Stores) -> None:
         (LetterFilter(since_ms=2_000, before_ms=4_000), ["c", "b"]),
         (LetterFilter(named="c"), ["c"]),
         (LetterFilter(named="c:0"), ["c"]),
+        (LetterFilter(letter_ids=(1, 4, 77)), ["d", "a"]),
         (LetterFilter(named="1%_"), []),
         (LetterFilter(states=(LetterState.PURGED,)), []),
     ],

@@ -131,6 +131,8 @@ def _conditions(wanted: LetterFilter) -> Iterator[ColumnElement[bool]]:
         yield DeadLetterRow.at_ms < wanted.before_ms
     if wanted.states:
         yield DeadLetterRow.state.in_([state.value for state in wanted.states])
+    if wanted.letter_ids:
+        yield DeadLetterRow.letter_id.in_(wanted.letter_ids)
     if wanted.named:
         root = DeadLetterRow.identity.startswith(f"{wanted.named}:", autoescape=True)
         yield or_(DeadLetterRow.identity == wanted.named, root)
