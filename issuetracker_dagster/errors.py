@@ -1,5 +1,7 @@
 """Errors, by what the caller does next. Every module raises one of these or lets a bug through."""
 
+from collections.abc import Iterable
+
 
 class IssueTrackerError(Exception):
     """The root of every error that this package raises on purpose."""
@@ -61,7 +63,14 @@ class QueueFull(TransientError):
 
 
 class PublishFailed(TransientError):
-    """The broker didn't acknowledge; nothing after it may be committed or removed."""
+    """The broker didn't acknowledge; nothing after it may be committed or removed.
+
+    `arrived` are those records of the batch which it did acknowledge, as far as is known: they needn't be sent again.
+    """
+
+    def __init__(self, reason: str, *, arrived: Iterable[object] = ()) -> None:
+        super().__init__(reason)
+        self.arrived = tuple(arrived)
 
 
 class LagUnknown(TransientError):

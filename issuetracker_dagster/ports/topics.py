@@ -32,7 +32,8 @@ class Producer(Protocol):
     def publish(self, records: Sequence[Outgoing]) -> None:
         """Send a batch and wait until the broker has acknowledged each; raises `PublishFailed`.
 
-        After an error some of the batch may have been published; sending it all again is safe by message identity.
+        After an error some of the batch may have been published, more than `arrived` tells; sending it all again is
+        safe by message identity.
         """
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from tests.waiting import eventually
 
 GAPS_OF_NOIDA = {
     "test_publishing_to_a_topic_that_does_not_exist_fails_and_does_not_create_it": "it creates topics by itself",
+    "test_a_publish_that_fails_tells_what_arrived_all_the_same": "a topic that doesn't exist doesn't fail there",
     "test_a_rebalance_commits_what_is_settled_and_ignores_what_is_settled_later": (
         "it ends the generation as soon as another member joins, so that the old one loses all its partitions"
     ),
@@ -133,6 +134,16 @@ def test_publishing_to_a_topic_that_does_not_exist_fails_and_does_not_create_it(
         world.producer().publish([outgoing("nowhere", 1)])
     with pytest.raises(LagUnknown):
         world.lag().lag("parsers", ["nowhere"])
+
+
+def test_a_publish_that_fails_tells_what_arrived_all_the_same(world: World) -> None:
+    world.make({Topic.FETCHED: 1})
+    batch = [outgoing("fetched", 1), outgoing("nowhere", 2), outgoing("fetched", 3)]
+    with pytest.raises(PublishFailed) as caught:
+        world.producer().publish(batch)
+    stored = [dict(record.headers)["root_id"] for record in read(world.intake("fetched", "parsers"), 1)]
+    assert caught.value.arrived == (batch[0],)
+    assert stored == [b"1"]
 
 
 # -- intake ----------------------------------------------------------------------------------------------------------

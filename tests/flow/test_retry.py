@@ -1,10 +1,14 @@
 """The retry relay."""
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 
 from issuetracker_dagster.errors import PublishFailed
+from issuetracker_dagster.flow.retry import RetryScheduler
 from issuetracker_dagster.model.headers import headers_from_raw
+from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.stage import Stage, Topic
 from tests.flow.world import World, dlq_notes, message
 
@@ -26,6 +30,53 @@ def test_what_the_broker_refuses_stays_in_the_set() -> None:
     with pytest.raises(PublishFailed):
         world.retries.relay()
     assert world.retry_set.size() == 1
+
+
+class Leaderless:
+    """A producer whose `topic` takes no record of one key, and says what of the batch did arrive."""
+
+    def __init__(self, world: World, topic: Topic, key: bytes, waits_ms: int = 0) -> None:
+        self._world = world
+        self._partition = (topic, key)
+        self._waits_ms = waits_ms
+
+    def publish(self, records: Sequence[Outgoing]) -> None:
+        arrived = [record for record in records if (record.topic, record.key) != self._partition]
+        self._world.producer.publish(arrived)
+        if len(arrived) < len(records):
+            self._world.fake_clock.advance(self._waits_ms)
+            raise PublishFailed("no leader", arrived=arrived)
+
+    def close(self) -> None: ...
+
+
+def test_a_partition_that_is_out_makes_nothing_else_come_again_and_again() -> None:
+    world = World()
+    relay = RetryScheduler(world.retry_set, Leaderless(world, Topic.CRAWL_NORMAL, b"a"), world.clock)
+    for name in ("a", "b", "c"):
+        relay.schedule(message(name), Topic.CRAWL_NORMAL, Stage.FETCH, 0)
+    relay.schedule(message("d"), Topic.FETCHED, Stage.PARSER, 0)
+    for _ in range(5):
+        with pytest.raises(PublishFailed):
+            relay.relay()
+    assert [len(world.records(topic)) for topic in (Topic.CRAWL_NORMAL, Topic.FETCHED)] == [2, 1]
+    assert [entry.message.headers.root_id for entry in world.retry_set.due(world.clock.now_ms())] == ["a"]
+
+
+def test_a_topic_that_is_out_holds_up_no_other_even_when_finding_out_takes_longer_than_the_budget() -> None:
+    world = World()
+    producer = Leaderless(world, Topic.CRAWL_NORMAL, b"host", waits_ms=30_000)
+    relay = RetryScheduler(world.retry_set, producer, world.clock)
+    refused = [msgspec.structs.replace(message(f"m{number}"), key=b"host") for number in range(150)]
+    for waiting in refused:
+        relay.schedule(waiting, Topic.CRAWL_NORMAL, Stage.FETCH, 0)
+    relay.schedule(message("a"), Topic.FETCHED, Stage.PARSER, 1)
+    for _ in range(2):
+        with pytest.raises(PublishFailed):
+            relay.relay(budget_ms=5_000)
+    assert len(world.records(Topic.FETCHED)) == 1
+    left = world.retry_set.due(world.clock.now_ms(), 1_000)
+    assert [entry.message.identity for entry in left] == [waiting.identity for waiting in refused]
 
 
 def test_more_than_one_batch_is_relayed_in_a_tick() -> None:

@@ -91,9 +91,12 @@ class KafkaTopicProducer:
                     spoilt = True
                     too_large.append(current)
         except KafkaError as error:
+            # A partition without a leader keeps nobody else's records from arriving.
+            arrived = [record for record, future in sent if future.is_done and future.exception is None]
             # A client whose batch expired doesn't deliver anything after it, not even when the broker is back.
             self._drop(client)
-            raise PublishFailed(failure_text(self._connection, f"publishing to {current.topic}", error)) from error
+            text = failure_text(self._connection, f"publishing to {current.topic}", error)
+            raise PublishFailed(text, arrived=arrived) from error
         if spoilt:
             self._drop(client)
         return too_large

@@ -19,13 +19,13 @@ class MemoryProducer:
     def publish(self, records: Sequence[Outgoing]) -> None:
         refused: list[PermanentError] = []
         with self._broker.reached(PublishFailed):
-            for record in records:
+            for place, record in enumerate(records):
                 try:
                     self._broker.append(record)
                 except PermanentError as error:
                     refused.append(error)
                 except Unavailable as error:
-                    raise PublishFailed(str(error)) from error
+                    raise PublishFailed(str(error), arrived=records[:place]) from error
         if refused:
             raise refused[0]
 
