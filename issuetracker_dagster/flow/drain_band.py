@@ -151,7 +151,7 @@ class BandDrain:
         count = self._buffer.recover(self._epoch)
         self._tally.recovered += count
         self._publisher.doubt(count)
-        self._refused.remember()
+        self._refused.remember(self._epoch)
         self._recovered = True
         if count:
             logger.warning(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from issuetracker_dagster.errors import Malformed, PermanentError, Unavailable
+from issuetracker_dagster.errors import Malformed, PermanentError, PublishFailed, Unavailable
 from issuetracker_dagster.flow.buffer import release_marks
 from issuetracker_dagster.flow.dead_letter import bury, dead_bytes, dead_letter
 from issuetracker_dagster.model.buffer import decode_buffered
@@ -42,6 +42,12 @@ def sort_entries(entries: Sequence[bytes]) -> tuple[list[Job], list[tuple[bytes,
         except Malformed as error:
             undecodable.append((entry, str(error)))
     return jobs, undecodable
+
+
+def by_arrival(jobs: Sequence[Job], error: PublishFailed) -> tuple[list[Job], list[Job]]:
+    """Those that the broker acknowledged, as far as is known, and those that it refused."""
+    arrived = set(map(id, error.arrived))
+    return [job for job in jobs if id(job.record) in arrived], [job for job in jobs if id(job.record) not in arrived]
 
 
 class BatchPublisher:
@@ -84,6 +90,9 @@ class BatchPublisher:
             return
         try:
             self._producer.publish([job.record for job in jobs])
+        except PublishFailed as error:
+            self._count(by_arrival(jobs, error)[0])
+            raise
         except PermanentError as error:
             if len(jobs) == 1:
                 self._give_up(jobs[0], error)
@@ -93,6 +102,9 @@ class BatchPublisher:
             for job in jobs:
                 self.publish([job])
             return
+        self._count(jobs)
+
+    def _count(self, jobs: Sequence[Job]) -> None:
         now_ms = self._clock.now_ms()
         for job in jobs:
             self._tally.dwell.add(now_ms - job.buffered_ms)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from issuetracker_dagster.errors import PublishFailed, Unavailable
-from issuetracker_dagster.flow.drain_batch import Job
+from issuetracker_dagster.flow.drain_batch import Job, by_arrival
 from issuetracker_dagster.model.drain import DrainTally
 from issuetracker_dagster.model.retry import RetryEntry, RetryPolicy, backoff_ms
 from issuetracker_dagster.model.stage import Stage
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 class RefusedBatch:
     """What one band waits for, also across drainers: the buffer keeps the identities. All but `set_aside`, which puts
-    it into its answer, raise `Unavailable`.
+    it into its answer, raise `Unavailable`; a drainer that was fenced out notes nothing and gets `StaleLease`.
     """
 
     def __init__(self, band: str, buffer: Buffer, *, retries: RetrySet, clock: Clock, tally: DrainTally) -> None:
@@ -27,13 +27,14 @@ class RefusedBatch:
         self._retries = retries
         self._clock = clock
         self._tally = tally
+        self._epoch = 0
         self._identities: Sequence[str] = ()
         self._kept = False
-        self._in_a_row = 0
         self._still_since: float | None = None
 
-    def remember(self) -> None:
-        """Take over what an earlier drainer noted."""
+    def remember(self, epoch: int) -> None:
+        """Take over what an earlier drainer noted; this epoch is the one that notes from now on."""
+        self._epoch = epoch
         self._identities = tuple(self._buffer.paused())
         self._kept = bool(self._identities)
         if self._kept:
@@ -45,7 +46,7 @@ class RefusedBatch:
             return False
         if self._retries.holds(self._identities):
             return True
-        self._buffer.resume()
+        self._buffer.resume(self._epoch)
         self._identities = ()
         if self._kept:
             self.moving()
@@ -53,18 +54,19 @@ class RefusedBatch:
         return False
 
     def set_aside(self, jobs: Sequence[Job], error: PublishFailed) -> bool:
-        """Note the batch as waiting, then hand it to the retry set, one millisecond after the other; whether that has
-        it now.
+        """Note what didn't arrive as waiting, then hand it to the retry set, one millisecond after the other; whether
+        that has it now.
 
         Identities stay, so that a job which arrived all the same is told by its own. Noted first: a drainer that comes
         after a crash in between waits for the batch, or finds that nothing of it waits.
         """
         self.standing_still()
+        _, jobs = by_arrival(jobs, error)
         now_ms = self._clock.now_ms()
-        due_ms = now_ms + backoff_ms(self._in_a_row + 1, RetryPolicy(), 0.5)
+        due_ms = now_ms + backoff_ms(1, RetryPolicy(), 0.5)
         self._identities, self._kept = [job.message.identity for job in jobs], False
         try:
-            self._buffer.pause(self._identities)
+            self._buffer.pause(self._epoch, self._identities)
             self._retries.schedule_all(
                 [
                     RetryEntry(due_ms + place, job.record.topic, Stage.FETCH, now_ms, job.message)
@@ -75,7 +77,6 @@ class RefusedBatch:
             logger.warning("the retry set takes nothing: %s", failed, extra=action("redis.unavailable"))
             return False
         self._kept = True
-        self._in_a_row += 1
         self._tally.set_aside += len(jobs)
         logger.warning(
             "%d jobs of %s wait in the retry set, and the rest behind them: %s",
@@ -97,4 +98,3 @@ class RefusedBatch:
             still_ms = int((self._clock.monotonic() - self._still_since) * 1000)
             self._tally.longest_pause_ms = max(self._tally.longest_pause_ms, still_ms)
             self._still_since = None
-        self._in_a_row = 0

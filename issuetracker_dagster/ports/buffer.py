@@ -56,14 +56,17 @@ class Buffer(Protocol):
     def outbox_remove(self, entries: Sequence[bytes]) -> int:
         """These are in the DLQ; returns how many were still here."""
 
-    def pause(self, identities: Sequence[str]) -> None:
-        """Note the messages that wait in the retry set; the buffer counts as paused until `resume`."""
+    def pause(self, epoch: int, identities: Sequence[str]) -> None:
+        """Note the messages that wait in the retry set; the buffer counts as paused until `resume`.
+
+        Raises `StaleLease` when a newer epoch has been here: the note is its own by now.
+        """
 
     def paused(self) -> Sequence[str]:
         """What `pause` noted, empty when the buffer isn't paused."""
 
-    def resume(self) -> None:
-        """Nothing of the batch waits any more."""
+    def resume(self, epoch: int) -> None:
+        """Nothing of the batch waits any more. Raises `StaleLease` as `pause` does."""
 
 
 class BufferSwitch(Protocol):

@@ -192,17 +192,30 @@ def test_an_undecodable_entry_has_no_age(buffer: Buffer) -> None:
 
 def test_a_paused_buffer_names_what_it_waits_for(buffer: Buffer) -> None:
     assert (buffer.paused(), buffer.state().paused) == ((), False)
-    buffer.pause(["root-1:2", 'odd "root" é:3'])
+    buffer.pause(9, ["root-1:2", 'odd "root" é:3'])
     assert (buffer.paused(), buffer.state().paused) == (("root-1:2", 'odd "root" é:3'), True)
-    buffer.pause(["root-9:1"])
+    buffer.pause(9, ["root-9:1"])
     assert buffer.paused() == ("root-9:1",)
-    buffer.resume()
-    buffer.resume()
+    buffer.resume(9)
+    buffer.resume(9)
     assert (buffer.paused(), buffer.state().paused) == ((), False)
 
 
+def test_16_a_drainer_that_was_fenced_out_changes_no_note_of_its_successor(buffer: Buffer) -> None:
+    buffer.recover(5)
+    buffer.pause(5, ["a:1"])
+    buffer.recover(6)
+    assert buffer.paused() == ("a:1",)
+    buffer.pause(6, ["b:1"])
+    with pytest.raises(StaleLease, match=r"epoch 5 .* by 6"):
+        buffer.pause(5, ["a:2"])
+    with pytest.raises(StaleLease):
+        buffer.resume(5)
+    assert buffer.paused() == ("b:1",)
+
+
 def test_a_pause_holds_up_neither_pushes_nor_takes(buffer: Buffer) -> None:
-    buffer.pause(["a:1"])
+    buffer.pause(9, ["a:1"])
     buffer.push(entries("ab"))
     assert drained(buffer, 1) == "ab"
     assert buffer.paused() == ("a:1",)

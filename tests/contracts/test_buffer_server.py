@@ -41,9 +41,9 @@ def test_50_a_full_server_refuses_a_push_clearly_and_can_still_be_drained(client
         assert buffer.put_back(1) == 2
         assert names(buffer.take(1, 2)) == "cd"
         assert buffer.recover(2) == 2
-        buffer.pause(["a:1"])
+        buffer.pause(9, ["a:1"])
         assert buffer.paused() == ("a:1",)
-        buffer.resume()
+        buffer.resume(9)
         assert buffer.outbox_remove(buffer.outbox(10)) == 2
         switch.turn(on=True)
         assert switch.is_on()
@@ -75,7 +75,7 @@ def test_every_call_survives_script_flush(client: RedisClient) -> None:
     forget()
     assert buffer.outbox_remove(buffer.outbox(9)) == 1
     forget()
-    buffer.pause(["a:1"])
+    buffer.pause(9, ["a:1"])
     assert buffer.paused() == ("a:1",)
 
 
@@ -155,8 +155,8 @@ def test_a_drained_buffer_leaves_only_its_constant_keys(client: RedisClient) -> 
     for epoch in range(1, 5):
         buffer.take(epoch, 2)
     buffer.recover(5)
-    buffer.pause(["a:1"])
-    buffer.resume()
+    buffer.pause(9, ["a:1"])
+    buffer.resume(9)
     buffer.outbox_remove(buffer.outbox(9))
     assert drained(buffer, 5) == "cdef"
     left = {key.decode().rpartition("}:")[2] for key in command(client, "KEYS", "*")}

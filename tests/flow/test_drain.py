@@ -116,6 +116,29 @@ def test_a_repeated_copy_of_a_refused_job_has_the_same_identity() -> None:
     assert (first.key, first.value, first.headers) == (again.key, again.value, again.headers)
 
 
+def test_of_a_batch_that_fails_for_one_partition_only_what_is_missing_waits_and_the_rest_comes_once() -> None:
+    world = DrainWorld()
+    names = ["a-0", "b-0", "a-1", "b-1", "a-2", "b-2", "a-3"]
+    world.fill(names)
+    refusals = 1
+
+    class Leaderless:
+        def publish(self, records: Sequence[Outgoing]) -> None:
+            nonlocal refusals
+            arrived = [record for record in records if record.key != b"a.example.com" or not refusals]
+            world.producer.publish(arrived)
+            if len(arrived) < len(records):
+                refusals -= 1
+                raise PublishFailed("no leader", arrived=arrived)
+
+        def close(self) -> None: ...
+
+    summary = world.drain(producer=Leaderless(), control=world.relaying(), duration_ms=20_000)
+    assert sorted(world.arrived()) == sorted(names)
+    assert [name for name in world.arrived() if name.startswith("a")] == ["a-0", "a-1", "a-2", "a-3"]
+    assert (summary.set_aside, summary.published) == (3, {"normal": 4})
+
+
 def test_the_next_drainer_waits_for_the_batch_that_the_last_one_set_aside() -> None:
     world = DrainWorld()
     names = [f"a-{n}" for n in range(8)]
@@ -246,6 +269,24 @@ def test_finding_16_a_fenced_drainer_takes_nothing_although_it_believes_in_its_l
 
     assert world.drain(producer=Fencing()).reason == TAKEN_OVER
     assert len(world.arrived()) == 5
+
+
+def test_finding_16_a_drainer_that_was_fenced_out_in_the_midst_of_a_publish_that_fails_schedules_nothing() -> None:
+    world = DrainWorld()
+    world.fill([f"a-{n}" for n in range(20)])
+
+    class Suspended:
+        def publish(self, records: Sequence[Outgoing]) -> None:
+            newer = world.clock.now_ms() + 1_000_000
+            world.normal.recover(newer)
+            world.normal.pause(newer, ["of its successor:0"])
+            raise PublishFailed("too late")
+
+        def close(self) -> None: ...
+
+    assert world.drain(producer=Suspended()).reason == TAKEN_OVER
+    assert world.normal.paused() == ("of its successor:0",)
+    assert (world.retry_set.size(), world.normal.state().waiting) == (0, 20)
 
 
 def test_a_lock_that_ran_out_with_nobody_there_is_taken_again() -> None:

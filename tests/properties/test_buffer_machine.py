@@ -88,9 +88,13 @@ class BufferMachine(RuleBasedStateMachine):
         self.unpublished -= set(self.out[:count])
         del self.out[:count]
 
-    @rule(names=st.lists(st.sampled_from(["a:1", "b:2"]), max_size=2, unique=True))
-    def pause(self, names: list[str]) -> None:
-        self.buffer.pause(names)
+    @rule(epoch=EPOCHS, names=st.lists(st.sampled_from(["a:1", "b:2"]), max_size=2, unique=True))
+    def pause(self, epoch: int, names: list[str]) -> None:
+        if epoch < self.epoch:
+            with pytest.raises(StaleLease):
+                self.buffer.pause(epoch, names)
+            return
+        self.buffer.pause(epoch, names)
         assert list(self.buffer.paused()) == names
         assert self.buffer.state().paused == bool(names)
 

@@ -87,21 +87,25 @@ class MemoryBuffer:
                     removed += 1
         return removed
 
-    def pause(self, identities: Sequence[str]) -> None:
+    def pause(self, epoch: int, identities: Sequence[str]) -> None:
         with self._lock:
+            self._check(epoch)
             self._paused = tuple(identities)
 
     def paused(self) -> Sequence[str]:
         with self._lock:
             return self._paused
 
-    def resume(self) -> None:
-        self.pause(())
+    def resume(self, epoch: int) -> None:
+        self.pause(epoch, ())
 
     def _fence(self, epoch: int) -> None:
+        self._check(epoch)
+        self._epoch = epoch
+
+    def _check(self, epoch: int) -> None:
         if epoch < self._epoch:
             raise StaleLease(f"epoch {epoch} of {self._name} was fenced out by {self._epoch}")
-        self._epoch = epoch
 
     def _return(self, epoch: int) -> int:
         entries = self._draining.pop(epoch, [])

@@ -131,17 +131,18 @@ class RedisBuffer:
             removed += int(script("buffer_outbox_remove").run(self._client, [self._outbox], args))
         return removed
 
-    def pause(self, identities: Sequence[str]) -> None:
+    def pause(self, epoch: int, identities: Sequence[str]) -> None:
         text = msgspec.json.encode(identities) if identities else b""
-        script("buffer_note").run(self._client, [self._paused], [text])
+        newer = script("buffer_pause").run(self._client, [self._paused, self._epoch], [str(epoch), text])
+        self._check(epoch, newer)
 
     def paused(self) -> Sequence[str]:
         with redis_errors("buffer_paused"):
             text = command(self._client, "GET", self._paused)
         return _identities.decode(text) if text else ()
 
-    def resume(self) -> None:
-        self.pause(())
+    def resume(self, epoch: int) -> None:
+        self.pause(epoch, ())
 
     def _draining(self, epoch: int) -> str:
         return f"{self._tag}draining:{epoch}"

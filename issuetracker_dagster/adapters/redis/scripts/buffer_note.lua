@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Keep a small note, also on a server that is full.
 --
--- KEYS[1] {..}:paused, or publisher:buffer:on  ARGV[1] its text; empty removes it
+-- KEYS[1] publisher:buffer:on  ARGV[1] its text; empty removes it
 if ARGV[1] == '' then
   return redis.call('DEL', KEYS[1])
 end
