@@ -2,6 +2,7 @@
 
 import msgspec
 
+from issuetracker_dagster.errors import PublishFailed
 from issuetracker_dagster.flow.reap import empty_buffer_outbox, empty_frontier_outbox, empty_outbox, reap
 from issuetracker_dagster.model.stage import QUEUED_STAGES
 from issuetracker_dagster.wiring.parts import Wiring
@@ -24,7 +25,7 @@ class RelayReport(msgspec.Struct, frozen=True):
 def relay(wiring: Wiring, budget_ms: int) -> RelayReport:
     """Do all of it once, and leave a sign of life; nothing while another process does it, since both would publish.
 
-    Raises `PublishFailed`, `Unavailable`.
+    Raises `PublishFailed` after all that needs no broker is done, `Unavailable`.
     """
     hold = wiring.locks.acquire(RELAY, budget_ms + LOCK_MARGIN_MS)
     if hold is None:
@@ -36,19 +37,28 @@ def relay(wiring: Wiring, budget_ms: int) -> RelayReport:
 
 
 def _relay(wiring: Wiring, budget_ms: int) -> RelayReport:
-    relayed = wiring.retries.relay(budget_ms)
-    reaped = buried = 0
-    for stage in QUEUED_STAGES:
-        queue = wiring.queue(stage)
-        reaped += reap(queue)
-        buried += empty_outbox(queue, stage, wiring.producer, wiring.clock)
+    reaped = sum(reap(wiring.queue(stage)) for stage in QUEUED_STAGES)
+    relayed, refused = 0, None
+    try:
+        relayed = wiring.retries.relay(budget_ms)
+    except PublishFailed as error:
+        refused = error  # one topic may be out while the DLQ is there
+    buried, trimmed = _empty_outboxes(wiring)
+    wiring.heartbeats.beat(RELAY, 0, RELAY, {})
+    if refused is not None:
+        raise refused
+    return RelayReport(relayed, reaped, buried + trimmed, trimmed)
+
+
+def _empty_outboxes(wiring: Wiring) -> tuple[int, int]:
+    """How many of the queues and the frontier, and how many of the buffers went to the DLQ."""
+    buried = sum(empty_outbox(wiring.queue(stage), stage, wiring.producer, wiring.clock) for stage in QUEUED_STAGES)
     buried += empty_frontier_outbox(wiring.frontier, wiring.producer, wiring.clock)
     trimmed = sum(
         empty_buffer_outbox(buffer, wiring.producer, wiring.ingestion, wiring.clock)
         for buffer in wiring.buffers.values()
     )
-    wiring.heartbeats.beat(RELAY, 0, RELAY, {})
-    return RelayReport(relayed, reaped, buried + trimmed, trimmed)
+    return buried, trimmed
 
 
 def relay_is_fresh(wiring: Wiring) -> bool:
