@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from issuetracker_dagster.adapters.clock import SystemClock
@@ -19,9 +20,11 @@ from issuetracker_dagster.adapters.memory.readers import MemoryProducer
 from issuetracker_dagster.adapters.memory.topics import MemoryBroker
 from issuetracker_dagster.adapters.redis.client import connect
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
-from issuetracker_dagster.flow.settle import Done
+from issuetracker_dagster.errors import IssueTrackerError
+from issuetracker_dagster.flow.settle import Done, Settlement
+from issuetracker_dagster.flow.slot import Pool
 from issuetracker_dagster.flow.sources import Delivery, QueueSource
-from issuetracker_dagster.flow.work import Crew, Pool
+from issuetracker_dagster.flow.work import Crew
 from issuetracker_dagster.local import children, valkey
 from issuetracker_dagster.local.ports import LOOPBACK, choose_ports
 from issuetracker_dagster.model.headers import Headers
@@ -75,7 +78,7 @@ def measure(url: str) -> tuple[list[float], int, float]:
 
     clock = SystemClock()
     nowhere = MemoryProducer(MemoryBroker({topic.value: 1 for topic in Topic}, clock))
-    crew = Crew(work, [Pool(QueueSource(Stage.PARSER, queue, nowhere, clock), SLOTS)], clock)
+    crew = Crew(_Doing(work), [Pool(QueueSource(Stage.PARSER, queue, nowhere, clock), SLOTS)], clock)
     crew.start()
     began = time.monotonic()
     for number in range(HIGHS):
@@ -86,6 +89,16 @@ def measure(url: str) -> tuple[list[float], int, float]:
     done = handled
     crew.finish(5)
     return waits, done, took_s
+
+
+class _Doing:
+    """The work of a crew made of a function."""
+
+    def __init__(self, run: Callable[[Delivery], Settlement]) -> None:
+        self.run = run
+
+    def fail(self, delivery: Delivery, error: IssueTrackerError) -> Settlement:
+        raise AssertionError(f"{delivery.message.identity}: {error}")
 
 
 def entry(root_id: str, priority: Priority) -> QueueEntry:

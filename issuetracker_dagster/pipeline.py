@@ -31,6 +31,10 @@ class StageRow(msgspec.Struct, frozen=True):
         """How long a claimed message is held without a sign of life."""
         return settings.queue(self.stage.value).zset_lease if self.has_queue else FETCH_LEASE_MS
 
+    def max_deliveries(self, settings: Settings) -> int:
+        """How many workers a message may cost before it is dead-lettered."""
+        return settings.queue(self.stage.value).zset_max_deliveries if self.has_queue else QueueLimits().max_deliveries
+
     def workers(self, settings: Settings) -> int:
         """Concurrent handlers of one shift."""
         if self.has_queue:

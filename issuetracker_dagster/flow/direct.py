@@ -12,6 +12,7 @@ from issuetracker_dagster.errors import IssueTrackerError, Malformed, Unavailabl
 from issuetracker_dagster.flow.dead_letter import bury, dead_letter
 from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.sources import Delivery
+from issuetracker_dagster.flow.starts import StartCounts
 from issuetracker_dagster.model.message import Message, Record, message_of
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.model.trace import action
@@ -156,22 +157,35 @@ class TopicFeed:
 
 
 class DirectSource:
-    """A pool's view of a feed: its shelf to take from, the feed to settle with."""
+    """A pool's view of a feed: its shelf to take from, the feed to settle with, and counts of what was begun."""
 
-    def __init__(self, feed: TopicFeed, shelf: Shelf) -> None:
+    def __init__(self, feed: TopicFeed, shelf: Shelf, starts: StartCounts) -> None:
         self._feed = feed
         self._shelf = shelf
+        self._starts = starts
 
     def claim(self, limit: int, acks: Sequence[Delivery]) -> Sequence[Delivery]:
         self.ack(acks)
-        return self._shelf.take(limit, WAIT_S)
+        taken = self._shelf.take(limit, WAIT_S)
+        if not taken:
+            self._starts.flush()
+        return taken
+
+    def begin(self, delivery: Delivery) -> int:
+        return self._starts.begin(delivery.message)
+
+    def withdraw(self, delivery: Delivery) -> None:
+        self._starts.withdrawn(delivery.message)
 
     def ack(self, deliveries: Sequence[Delivery]) -> int:
         if deliveries:
             self._feed.settled([_record(delivery) for delivery in deliveries])
+        for delivery in deliveries:
+            self._starts.ended(delivery.message)
         return 0
 
     def nack(self, delivery: Delivery, delay_ms: int, replacement: Message | None) -> None:
+        self.withdraw(delivery)
         message = replacement or delivery.message
         self._shelf.put_later(Delivery(message, delivery.receipt, delivery.host), delay_ms)
 
@@ -181,16 +195,21 @@ class DirectSource:
         )
 
     def keep(self, delivery: Delivery) -> None:
+        self.withdraw(delivery)
         self._shelf.put_later(delivery, KEPT_DELAY_MS)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Nothing to do: what isn't settled is delivered again by Kafka once this member has left."""
+        """Back on the shelf; what isn't taken from there is delivered again by Kafka once this member has left."""
+        for delivery in deliveries:
+            self.withdraw(delivery)
+        self._shelf.put_back(deliveries)
 
     def extend(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:  # noqa: ARG002
         return []
 
     def close(self) -> None:
         self._shelf.clear()
+        self._starts.close()
 
 
 def _record(delivery: Delivery) -> Record:

@@ -14,6 +14,7 @@ from issuetracker_dagster.flow.dead_letter import bury, dead_bytes
 from issuetracker_dagster.flow.direct import KEPT_DELAY_MS, OUTAGE_PAUSE_S, WAIT_S, TopicFeed
 from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.sources import Delivery
+from issuetracker_dagster.flow.starts import StartCounts
 from issuetracker_dagster.model.message import Message, Record, decode_envelope
 from issuetracker_dagster.model.payload import CrawlJob, decode_payload
 from issuetracker_dagster.model.priority import Priority
@@ -122,18 +123,33 @@ class FrontierFeed:
 
 
 class FetchSource:
-    """One priority's pool: its shelf to take from; Kafka records and frontier leases settle each in their way."""
+    """One priority's pool: its shelf to take from; Kafka records and frontier leases settle each in their way.
 
-    def __init__(self, feed: TopicFeed, frontier: Frontier, shelf: Shelf, clock: Clock, lease_ms: int = 60_000) -> None:
+    Starts are counted here for both. The deliveries that the frontier counts say nothing about a job, since those that
+    only waited on the shelf of a worker that died have them, too.
+    """
+
+    def __init__(
+        self,
+        feed: TopicFeed,
+        frontier: Frontier,
+        shelf: Shelf,
+        starts: StartCounts,
+        clock: Clock,
+        lease_ms: int = 60_000,
+    ) -> None:
         self._feed = feed
         self._frontier = frontier
         self._shelf = shelf
+        self._starts = starts
         self._clock = clock
         self._lease_ms = lease_ms
 
     def claim(self, limit: int, acks: Sequence[Delivery]) -> Sequence[Delivery]:
         self.ack(acks)
         taken = self._shelf.take(limit, WAIT_S)
+        if not taken:
+            self._starts.flush()
         mine: list[Delivery] = []
         for position, delivery in enumerate(taken):
             try:
@@ -144,15 +160,23 @@ class FetchSource:
                 raise
         return mine
 
+    def begin(self, delivery: Delivery) -> int:
+        return self._starts.begin(delivery.message)
+
+    def withdraw(self, delivery: Delivery) -> None:
+        self._starts.withdrawn(delivery.message)
+
     def ack(self, deliveries: Sequence[Delivery]) -> int:
         for delivery in deliveries:
             if isinstance(delivery.receipt, Record):
                 self._feed.settled([delivery.receipt])
             else:
                 self._frontier.ack(delivery.host, delivery.receipt)
+            self._starts.ended(delivery.message)
         return 0
 
     def nack(self, delivery: Delivery, delay_ms: int, replacement: Message | None) -> None:
+        self.withdraw(delivery)
         if isinstance(delivery.receipt, Record):
             message = replacement or delivery.message
             self._shelf.put_later(Delivery(message, delivery.receipt, delivery.host), delay_ms)
@@ -160,6 +184,7 @@ class FetchSource:
             self._frontier.give_back(delivery.host, delivery.receipt, self._clock.now_ms() + delay_ms)
 
     def defer(self, delivery: Delivery, host: str, due_ms: int) -> None:
+        self.withdraw(delivery)
         if isinstance(delivery.receipt, Record):
             self._frontier.defer(host, queue_entry(delivery.message), due_ms)
             self._feed.moved(delivery.receipt)
@@ -171,10 +196,14 @@ class FetchSource:
             self._frontier.ack(delivery.host, delivery.receipt)
 
     def keep(self, delivery: Delivery) -> None:
+        self.withdraw(delivery)
         if isinstance(delivery.receipt, Record):
             self._shelf.put_later(delivery, KEPT_DELAY_MS)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
+        for delivery in deliveries:
+            self.withdraw(delivery)
+        self._shelf.put_back([delivery for delivery in deliveries if isinstance(delivery.receipt, Record)])
         for delivery in deliveries:
             if isinstance(delivery.receipt, Lease):
                 self._frontier.give_back(delivery.host, delivery.receipt, self._clock.now_ms())
@@ -194,6 +223,7 @@ class FetchSource:
         except Unavailable as error:
             logger.warning("leases run out by themselves: %s", error, extra=action("redis.unavailable"))
         self._shelf.clear()
+        self._starts.close()
 
     def _lines_up(self, delivery: Delivery) -> bool:
         if not isinstance(delivery.receipt, Record):

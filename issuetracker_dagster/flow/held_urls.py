@@ -42,13 +42,14 @@ class HeldUrls:
         try:
             yield
         finally:
-            with self._lock:
-                self._held[mark] -= 1
-                is_last = not self._held[mark]
-                if is_last:
-                    del self._held[mark]
-            if is_last:
+            if self._drop(mark):
                 self._free(mark)
+
+    def abandon(self, root_id: str) -> None:
+        """Its handler hangs: the lock ends with its lease, instead of with a block that may never be left."""
+        with self._lock:
+            for mark in [mark for mark in self._held if mark.owner == root_id]:
+                del self._held[mark]
 
     def prolong(self) -> None:
         """Let everything in hand stay locked for another lease; one round trip."""
@@ -60,6 +61,17 @@ class HeldUrls:
             self._locks.prolong(self._stage, held, self._lease_ms)
         except Unavailable as error:
             logger.warning("locks weren't prolonged: %s", error, extra=action("redis.unavailable"))
+
+    def _drop(self, mark: Mark) -> bool:
+        """Whether this was the last one to leave."""
+        with self._lock:
+            if mark not in self._held:
+                return False
+            self._held[mark] -= 1
+            if self._held[mark]:
+                return False
+            del self._held[mark]
+            return True
 
     def _free(self, mark: Mark) -> None:
         try:

@@ -134,6 +134,18 @@ class Settler:
                 return Kept()
             # What goes onward is refused by Kafka itself, most likely for its size: another try won't help.
             return self.settle(message, payload, error)
+        except Exception as error:
+            if not isinstance(result, Outcome):
+                raise
+            # What the handler returned can't be sent, so it is as if the handler had raised.
+            logger.exception(
+                "a bug in what %s returned for %s",
+                self._facts.stage.value,
+                message.identity,
+                extra=action("handler.bug", stage=self._facts.stage.value, root_id=message.headers.root_id),
+            )
+            settlement = self.settle(message, payload, error)
+            return msgspec.structs.replace(settlement, kind=f"bug_{settlement.kind}")
 
     def _execute(self, decision: Decision, message: Message, payload: Payload | None) -> Settlement:
         match decision:

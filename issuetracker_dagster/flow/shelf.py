@@ -29,6 +29,12 @@ class Shelf:
             self._ready.extend(deliveries)
             self._changed.notify(len(deliveries))
 
+    def put_back(self, deliveries: Sequence[Delivery]) -> None:
+        """Before all others, where they were taken from."""
+        with self._changed:
+            self._ready.extendleft(reversed(deliveries))
+            self._changed.notify(len(deliveries))
+
     def put_later(self, delivery: Delivery, delay_ms: int) -> None:
         """Hand out again after a delay."""
         with self._changed:

@@ -34,6 +34,15 @@ class WorkSource(Protocol):
         When it raises, the acks may or may not have happened; they may be given again.
         """
 
+    def begin(self, delivery: Delivery) -> int:
+        """Its handler is about to run; returns its deliveries that may have cost a worker its life, this one included.
+
+        Where no lease counts them the count is written first. Never raises for a server that is out.
+        """
+
+    def withdraw(self, delivery: Delivery) -> None:
+        """It wasn't begun after all."""
+
     def ack(self, deliveries: Sequence[Delivery]) -> int:
         """Acknowledge now; returns how many were refused because another worker holds them by now."""
 
@@ -88,6 +97,12 @@ class QueueSource:
         if not claim.leases:
             self._queue.wait(self._pop_timeout_ms)
         return [delivery for lease in claim.leases if (delivery := self._open(lease))]
+
+    def begin(self, delivery: Delivery) -> int:
+        return _lease(delivery).deliveries
+
+    def withdraw(self, delivery: Delivery) -> None:
+        """Nothing to do: an entry that is given back counts no delivery."""
 
     def ack(self, deliveries: Sequence[Delivery]) -> int:
         refused = len(self._queue.ack(_leases(deliveries))) if deliveries else 0

@@ -1,21 +1,27 @@
 """A crew: slots that claim, handle and settle messages of one stage until they are told to stop.
 
 Each slot is a thread with its own claims: it takes about a millisecond's worth of messages at a time, so that a message
-of high priority waits for one slow handler at most, and fast handlers still get batches.
+of high priority waits for one slow handler at most, and fast handlers still get batches. A slot outlives whatever a
+handler does, short of the death of the process; one whose handler hangs is replaced.
 """
 
 import logging
 import threading
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
-from issuetracker_dagster.errors import TransientError
+from issuetracker_dagster.errors import IssueTrackerError, PermanentError, TransientError
 from issuetracker_dagster.flow.held_urls import HeldUrls
-from issuetracker_dagster.flow.settle import Deferred, Done, Kept, Later, Settlement
-from issuetracker_dagster.flow.sources import Delivery, WorkSource
+from issuetracker_dagster.flow.in_hand import InHand
+from issuetracker_dagster.flow.settle import Done, Later, Settlement
+from issuetracker_dagster.flow.slot import LeftBehind, Pool, Slot
+from issuetracker_dagster.flow.sources import Delivery
+from issuetracker_dagster.flow.tally import Tally
+from issuetracker_dagster.flow.turns import Turns
 from issuetracker_dagster.model.batching import BatchSize
+from issuetracker_dagster.model.queue import is_suspect
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.ports.clock import Clock
 
@@ -24,14 +30,20 @@ logger = logging.getLogger(__name__)
 OUTAGE_PAUSE_S = 1.0
 CLAIM_BUDGET_MS = 1.0
 """Work that one claim may take: how long a message of high priority may wait behind what was claimed before it."""
+ALONE_DELAY_MS = 1_000
+"""When a message that must be alone comes back while another one is."""
+HUNG_LEASES = 10
+"""After so many leases a handler is taken to hang: its message is tried again, its thread left to itself."""
 
 
-class Pool(msgspec.Struct, frozen=True):
-    """Slots that share a source."""
+class Work(Protocol):
+    """What slots do with a message; neither ever raises for what the message or a server did."""
 
-    source: WorkSource
-    size: int
-    name: str = ""
+    def run(self, delivery: Delivery) -> Settlement:
+        """Handle and settle."""
+
+    def fail(self, delivery: Delivery, error: IssueTrackerError) -> Settlement:
+        """Settle one whose handler had no say."""
 
 
 class Crew:
@@ -39,36 +51,38 @@ class Crew:
 
     def __init__(
         self,
-        run: Callable[[Delivery], Settlement],
+        work: Work,
         pools: Sequence[Pool],
         clock: Clock,
         *,
         lease_ms: int = 60_000,
         max_batch: int = 100,
+        max_deliveries: int = 5,
         urls: HeldUrls | None = None,
     ) -> None:
-        self._run = run
-        self._pools = tuple(pools)
+        self._work = work
         self._clock = clock
         self._lease_ms = lease_ms
         self._max_batch = max_batch
+        self._max_deliveries = max_deliveries
         self._urls = urls
         self._stopping = threading.Event()
         self._finished = threading.Event()
-        self._counts: Counter[str] = Counter()
-        self._waiting: set[str] = set()
+        self._tally = Tally()
+        self._in_hand = InHand((pool.source for pool in pools), self._tally)
+        self._turns = Turns()
         self._lock = threading.Lock()
-        self._in_hand: dict[WorkSource, dict[int, Delivery]] = {pool.source: {} for pool in self._pools}
-        self._threads = [
-            threading.Thread(target=self._slot, args=(pool,), name=f"slot-{pool.name}-{number}", daemon=True)
-            for pool in self._pools
+        self._slots = {
+            slot: threading.Thread(target=self._live, args=(slot,), name=f"slot-{pool.name}-{number}", daemon=True)
+            for pool in pools
             for number in range(pool.size)
-        ]
-        self._keeper = threading.Thread(target=self._keep_leases, name="lease-keeper", daemon=True)
+            for slot in [Slot(pool)]
+        }
+        self._keeper = threading.Thread(target=self._keep_alive, name="lease-keeper", daemon=True)
 
     def start(self) -> None:
         """Let the slots claim."""
-        for thread in (*self._threads, self._keeper):
+        for thread in (*self._slots.values(), self._keeper):
             thread.start()
 
     def stop(self) -> None:
@@ -79,165 +93,157 @@ class Crew:
         """Stop, wait at most `timeout_s` for what is in hand, give the rest back; returns what happened, by kind."""
         self.stop()
         deadline = self._clock.monotonic() + timeout_s
-        for thread in self._threads:
+        with self._lock:
+            threads = list(self._slots.values())
+        for thread in threads:
             thread.join(max(0.0, deadline - self._clock.monotonic()))
-        for source, deliveries in self._in_hand.items():
-            self._give_back(source, self._held(deliveries))
+        for source in self._in_hand.sources:
+            self._in_hand.give_back(source, self._in_hand.of(source))
         self._finished.set()
         self._keeper.join(timeout=5)
         return self.counts()
 
     def counts(self) -> Mapping[str, int]:
         """What has happened so far, by kind of settlement."""
-        with self._lock:
-            return dict(self._counts)
+        return self._tally.counts()
 
-    def _slot(self, pool: Pool) -> None:
+    def _live(self, slot: Slot) -> None:
         batch = BatchSize(budget_ms=CLAIM_BUDGET_MS, most=self._max_batch)
-        acks: list[Delivery] = []
-        while not self._stopping.is_set():
+        while self._turns.enter(self._stopping.is_set):
             claimed: Sequence[Delivery] = ()
             try:
-                self._forget(pool.source, acks)
-                claimed = pool.source.claim(batch.next(), acks)
-                self._goes_on(pool)
-                acks = []
-                self._remember(pool.source, claimed)
-                self._work_through(pool.source, claimed, batch, acks)
+                if not self._stopping.is_set():
+                    claimed = self._claim(slot, batch.next())
+                    self._work_through(slot, claimed, batch)
             except TransientError as error:
-                self._waits(pool, error)
-                self._keep(pool.source, claimed, acks)
+                self._tally.waits(slot.pool.name, error)
+                self._keep(slot, claimed)
                 self._stopping.wait(OUTAGE_PAUSE_S)
             except Exception:
                 # A bug below the handlers: the slot lives on, and what it held is delivered again.
-                self._count("slot_bugs")
-                logger.exception("a bug in a slot of %s", pool.name, extra=action("handler.bug"))
-                self._keep(pool.source, claimed, acks)
+                self._tally.count("slot_bugs")
+                logger.exception("a bug in a slot of %s", slot.pool.name, extra=action("handler.bug"))
+                self._keep(slot, claimed)
                 self._stopping.wait(OUTAGE_PAUSE_S)
-        self._ack(pool.source, acks)
-
-    def _waits(self, pool: Pool, error: TransientError) -> None:
-        """One warning an outage and pool; each slot asks again every second."""
-        self._count("paused")
-        with self._lock:
-            is_news = pool.name not in self._waiting
-            self._waiting.add(pool.name)
-        level = logging.WARNING if is_news else logging.DEBUG
-        logger.log(level, "the slots of %s wait: %s", pool.name, error, extra=action("shift.paused", pool=pool.name))
-
-    def _goes_on(self, pool: Pool) -> None:
-        with self._lock:
-            if pool.name not in self._waiting:
+            if slot.is_abandoned:
+                return  # its turn went with its message
+            if self._stopping.is_set() or not self._turns.are_open:
+                self._ack(slot)  # whatever happens to the one who works alone next isn't the fault of these
+            self._turns.leave()
+            if self._stopping.is_set():
                 return
-            self._waiting.remove(pool.name)
-        logger.info("the slots of %s go on", pool.name, extra=action("shift.resumed", pool=pool.name))
+        self._ack(slot)
 
-    def _work_through(
-        self, source: WorkSource, claimed: Sequence[Delivery], batch: BatchSize, acks: list[Delivery]
-    ) -> None:
-        """Handle a claimed batch in order; successes are added to `acks`, which ride on the next claim."""
+    def _claim(self, slot: Slot, limit: int) -> Sequence[Delivery]:
+        self._in_hand.forget(slot.source, slot.acks)
+        claimed = slot.source.claim(limit, slot.acks)
+        self._tally.goes_on(slot.pool.name)
+        slot.acks = []
+        self._in_hand.remember(slot.source, claimed)
+        return claimed
+
+    def _work_through(self, slot: Slot, claimed: Sequence[Delivery], batch: BatchSize) -> None:
+        """Handle a claimed batch in order; successes are added to the acks, which ride on the next claim."""
         for position, delivery in enumerate(claimed):
             if self._stopping.is_set():
-                self._give_back(source, claimed[position:])
+                self._in_hand.give_back(slot.source, claimed[position:])
                 break
             started = self._clock.monotonic()
-            settlement = self._run(delivery)
+            settlement = self._handle(slot, delivery, claimed[position + 1 :])
+            if settlement is None:
+                return
             batch.observe(1, (self._clock.monotonic() - started) * 1000)
-            self._count(settlement.kind)
-            if isinstance(settlement, Done) and settlement.succeeded:
-                acks.append(delivery)
-            else:
-                self._answer(source, delivery, settlement)
+            self._settled(slot, delivery, settlement)
 
-    def _answer(self, source: WorkSource, delivery: Delivery, settlement: Settlement) -> None:
-        self._forget(source, [delivery])
+    def _settled(self, slot: Slot, delivery: Delivery, settlement: Settlement) -> None:
+        self._tally.count(settlement.kind)
+        if isinstance(settlement, Done) and settlement.succeeded:
+            slot.acks.append(delivery)
+        else:
+            self._in_hand.answer(slot.source, delivery, settlement)
+
+    def _handle(self, slot: Slot, delivery: Delivery, rest: Sequence[Delivery]) -> Settlement | None:
+        """How the message ended; None when it was taken from this slot because its handler hung."""
+        count = slot.source.begin(delivery)
+        if count > self._max_deliveries:
+            words = f"its worker died {count - 1} times"
+            return self._work.fail(delivery, PermanentError(words, code="max_deliveries"))
+        if not is_suspect(count, self._max_deliveries):
+            return self._run(slot, delivery, rest)
+        slot.source.withdraw(delivery)
+        self._ack(slot)
+        if not self._turns.alone(self._stopping.is_set):
+            return Later(ALONE_DELAY_MS, kind="waited_to_be_alone")
+        slot.is_alone = True
         try:
-            match settlement:
-                case Done():
-                    source.ack([delivery])
-                case Later(delay_ms, message):
-                    source.nack(delivery, delay_ms, message)
-                case Deferred(host, at_ms):
-                    source.defer(delivery, host, at_ms)
-                case Kept():
-                    source.keep(delivery)
-        except Exception as error:
-            # Not acknowledged, so it comes back; what was done for it is repeated then.
-            source.keep(delivery)
-            if not isinstance(error, TransientError):
-                raise
-            logger.warning("an answer was lost: %s", error, extra=action("queue.unavailable"))
+            slot.source.begin(delivery)
+            return self._run(slot, delivery, rest)
+        finally:
+            slot.is_alone = False
+            if not slot.is_abandoned:
+                self._turns.shared_again()
 
-    def _ack(self, source: WorkSource, acks: Sequence[Delivery]) -> None:
-        self._forget(source, acks)
+    def _run(self, slot: Slot, delivery: Delivery, rest: Sequence[Delivery]) -> Settlement | None:
+        slot.begin(delivery, rest, self._clock.monotonic())
         try:
-            source.ack(acks)
-        except TransientError as error:
-            logger.warning("acks were lost: %s", error, extra=action("queue.unavailable"))
+            settlement = self._work.run(delivery)
+        finally:
+            is_mine = slot.done()
+        return settlement if is_mine else None
 
-    def _keep(self, source: WorkSource, claimed: Sequence[Delivery], acks: Sequence[Delivery]) -> None:
-        """Have what was claimed and got no answer delivered again."""
-        unanswered = [delivery for delivery in claimed if delivery not in acks and self._is_held(source, delivery)]
-        self._forget(source, unanswered)
-        for delivery in unanswered:
-            source.keep(delivery)
+    def _replace_hung(self) -> None:
+        """Slots whose handler hangs are left to themselves, and others take their place."""
+        with self._lock:
+            slots = list(self._slots)
+        for hung in slots:
+            left = hung.abandon(self._clock.monotonic() - HUNG_LEASES * self._lease_ms / 1000)
+            if left is None:
+                continue
+            self._turns.leave(alone=left.alone)
+            successor = Slot(hung.pool)
 
-    def _give_back(self, source: WorkSource, deliveries: Sequence[Delivery]) -> None:
-        self._forget(source, deliveries)
-        try:
-            source.release(deliveries)
-        except TransientError as error:
-            logger.warning("leases run out by themselves: %s", error, extra=action("queue.unavailable"))
-        self._count("released", len(deliveries))
+            def succeed(left: LeftBehind = left, slot: Slot = successor) -> None:
+                self._answer_for(slot, left)
+                self._live(slot)
 
-    def _keep_leases(self) -> None:
-        """Extend what is in hand, and the locks on its URLs, every third of a lease until the slots are done."""
-        while not self._finished.wait(self._lease_ms / 3000):
-            for source, deliveries in self._in_hand.items():
-                self._extend(source, self._held(deliveries))
-            self._keep_locks()
+            thread = threading.Thread(target=succeed, name=f"slot-{hung.pool.name}-again", daemon=True)
+            with self._lock:
+                del self._slots[hung]
+                self._slots[successor] = thread
+            thread.start()
 
-    def _keep_locks(self) -> None:
+    def _answer_for(self, slot: Slot, left: LeftBehind) -> None:
+        """What the slot before this one can't do any more; its thread may still come to an end, but has no say."""
+        seconds = HUNG_LEASES * self._lease_ms // 1000
+        slot.acks = list(left.acks)
         try:
             if self._urls:
-                self._urls.prolong()
+                self._urls.abandon(left.delivery.message.headers.root_id)
+            self._in_hand.give_back(slot.source, left.rest)
+            error = TransientError(f"the handler gave no answer within {seconds} s")
+            settlement = self._work.fail(left.delivery, error)
+            self._settled(slot, left.delivery, msgspec.structs.replace(settlement, kind=f"hung_{settlement.kind}"))
         except Exception:
-            logger.exception("a bug while locks were prolonged", extra=action("handler.bug"))
+            self._tally.count("slot_bugs")
+            logger.exception("a bug in a slot of %s", slot.pool.name, extra=action("handler.bug"))
+            self._in_hand.keep(slot.source, [left.delivery])
 
-    def _extend(self, source: WorkSource, held: Sequence[Delivery]) -> None:
-        try:
-            lost = source.extend(held)
-        except TransientError as error:
-            logger.warning("leases weren't extended: %s", error, extra=action("queue.unavailable"))
-            return
-        except Exception:
-            # Whatever a bug here costs, it isn't the thread: without it every slow message would be handled twice.
-            logger.exception("a bug while leases were extended", extra=action("handler.bug"))
-            return
-        # What was answered while this went on isn't lost: whoever answers forgets first.
-        lost = [delivery for delivery in lost if self._is_held(source, delivery)]
-        if lost:
-            self._count("leases_lost", len(lost))
-            logger.warning("%d leases were lost", len(lost), extra=action("lease.expired", count=len(lost)))
-            self._forget(source, lost)
+    def _keep_alive(self) -> None:
+        """Extend what is in hand, and the locks on its URLs, every third of a lease until the slots are done."""
+        while not self._finished.wait(self._lease_ms / 3000):
+            for source in self._in_hand.sources:
+                self._in_hand.extend(source)
+            try:
+                if self._urls:
+                    self._urls.prolong()
+                if not self._stopping.is_set():
+                    self._replace_hung()
+            except Exception:
+                logger.exception("a bug while slots were looked after", extra=action("handler.bug"))
 
-    def _held(self, deliveries: Mapping[int, Delivery]) -> list[Delivery]:
-        with self._lock:
-            return list(deliveries.values())
+    def _ack(self, slot: Slot) -> None:
+        acks, slot.acks = slot.acks, []
+        self._in_hand.ack(slot.source, acks)
 
-    def _is_held(self, source: WorkSource, delivery: Delivery) -> bool:
-        with self._lock:
-            return id(delivery) in self._in_hand[source]
-
-    def _remember(self, source: WorkSource, deliveries: Sequence[Delivery]) -> None:
-        with self._lock:
-            self._in_hand[source].update({id(delivery): delivery for delivery in deliveries})
-
-    def _forget(self, source: WorkSource, deliveries: Sequence[Delivery]) -> None:
-        with self._lock:
-            for delivery in deliveries:
-                self._in_hand[source].pop(id(delivery), None)
-
-    def _count(self, kind: str, amount: int = 1) -> None:
-        with self._lock:
-            self._counts[kind] += amount
+    def _keep(self, slot: Slot, claimed: Sequence[Delivery]) -> None:
+        self._in_hand.keep(slot.source, [delivery for delivery in claimed if delivery not in slot.acks])

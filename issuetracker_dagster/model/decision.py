@@ -13,6 +13,7 @@ from issuetracker_dagster.errors import (
     Unavailable,
     UrlBusy,
 )
+from issuetracker_dagster.model.error_text import text_of
 from issuetracker_dagster.model.headers import Headers
 from issuetracker_dagster.model.outcome import Outcome
 from issuetracker_dagster.model.retry import RetryPolicy, backoff_ms
@@ -85,11 +86,11 @@ def decide(
     if isinstance(result, NotDue):
         return Defer(result.host, result.due_ms, result.reason)
     if isinstance(result, UrlBusy):
-        return ComeBack(BUSY_DELAY_MS, str(result))
+        return ComeBack(BUSY_DELAY_MS, text_of(result))
     if isinstance(result, (Unavailable, PublishFailed)):
-        return ComeBack(OUTAGE_DELAY_MS, str(result))
+        return ComeBack(OUTAGE_DELAY_MS, text_of(result))
     if isinstance(result, PermanentError):
-        return DeadLetter(result.code, str(result))
+        return DeadLetter(result.code, text_of(result))
     if isinstance(result, NeedsRefetch):
         return _recrawl(result, headers, policy, now_ms, jitter)
     return _retry(result, headers, policy, now_ms, jitter)
@@ -99,14 +100,14 @@ def _recrawl(
     error: NeedsRefetch, headers: Headers, policy: RetryPolicy, now_ms: int, jitter: Callable[[], float]
 ) -> Decision:
     if headers.recrawl_count >= policy.recrawl_max:
-        return DeadLetter("recrawls_exhausted", f"after {headers.recrawl_count} recrawls: {error}")
-    return Recrawl(now_ms + backoff_ms(headers.recrawl_count + 1, policy, jitter()), str(error))
+        return DeadLetter("recrawls_exhausted", f"after {headers.recrawl_count} recrawls: {text_of(error)}")
+    return Recrawl(now_ms + backoff_ms(headers.recrawl_count + 1, policy, jitter()), text_of(error))
 
 
 def _retry(
     error: BaseException, headers: Headers, policy: RetryPolicy, now_ms: int, jitter: Callable[[], float]
 ) -> Decision:
-    reason = f"{type(error).__name__}: {error}"
+    reason = f"{type(error).__name__}: {text_of(error)}"
     if headers.attempt >= policy.max_attempts:
         return DeadLetter("attempts_exhausted", f"after {headers.attempt} attempts: {reason}")
     at_ms = now_ms + backoff_ms(headers.attempt, policy, jitter())

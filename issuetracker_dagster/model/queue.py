@@ -102,6 +102,19 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_wait_share: float = 0.2
 
 
+SUSPECT_DEATHS = 2
+"""One death of a worker is hardly ever a message's doing: a deployment, a machine that went. Two in a row may be."""
+
+
+def is_suspect(deliveries: int, max_deliveries: int) -> bool:
+    """Whether a message at its `deliveries`-th delivery has to be handled alone in its process.
+
+    So that the next death counts for nobody else: a neighbour collects at most `SUSPECT_DEATHS`, and a message that is
+    to blame is the only one that gets from there to `max_deliveries`.
+    """
+    return deliveries > max(1, min(SUSPECT_DEATHS, max_deliveries - 1))
+
+
 def check_claim_id(claim_id: str) -> str:
     """The claim id as given; raises ValueError when it is empty, contains a space or starts with `~`."""
     if not claim_id or " " in claim_id or claim_id.startswith("~"):

@@ -30,6 +30,8 @@ from issuetracker_dagster.wiring.endpoints import Endpoints, endpoints, kafka_co
 
 T = TypeVar("T")
 
+FRONTIER_LIMITS = QueueLimits(max_deliveries=1_000)
+"""Out of reach: poison among crawl jobs is found by their starts; a delivery here may just be a place on a shelf."""
 TOPICS_RETRY_S = 5.0
 """How long a failed try to reach Kafka stands for the tries of everybody."""
 
@@ -140,7 +142,7 @@ class Connections:
 
     @property
     def frontier(self) -> RedisFrontier:
-        return self._part("frontier", lambda: RedisFrontier(self.redis, QueueLimits()))
+        return self._part("frontier", lambda: RedisFrontier(self.redis, FRONTIER_LIMITS))
 
     def close(self) -> None:
         """Let go of what was opened."""

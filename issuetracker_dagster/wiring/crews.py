@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from issuetracker_dagster.adapters.kafka.group import KafkaGroupReader
+from issuetracker_dagster.adapters.local_starts import LocalStarts
+from issuetracker_dagster.adapters.redis.starts import RedisStarts
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.flow.direct import DirectSource, TopicFeed
 from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
@@ -14,8 +16,10 @@ from issuetracker_dagster.flow.held_urls import HeldUrls
 from issuetracker_dagster.flow.settle import Settler
 from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.shift import Mode, Shift, mode_of_queue
+from issuetracker_dagster.flow.slot import Pool
 from issuetracker_dagster.flow.sources import QueueSource, WorkSource
-from issuetracker_dagster.flow.work import Crew, Pool
+from issuetracker_dagster.flow.starts import StartCounts
+from issuetracker_dagster.flow.work import Crew
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.stage import CRAWL_TOPICS, Stage
 from issuetracker_dagster.model.trace import action
@@ -127,8 +131,9 @@ def _direct_crew(wiring: Wiring, row: StageRow, handler: Handler[Any]) -> Suppli
     workers = row.workers(wiring.settings)
     shelf = Shelf(wiring.clock, capacity=2 * workers)
     feed = _topic_feed(wiring, row, {topic.value: shelf for topic in row.facts.inputs})
-    source = DirectSource(feed, shelf)
-    crew = _crew(wiring, row, handler, [Pool(source, workers, row.stage.value)], has_redis=_redis_answers(wiring, row))
+    has_redis = _redis_answers(wiring, row)
+    source = DirectSource(feed, shelf, _starts(wiring, row, has_redis=has_redis))
+    crew = _crew(wiring, row, handler, [Pool(source, workers, row.stage.value)], has_redis=has_redis)
     return SuppliedCrew(crew, [source], [feed])
 
 
@@ -143,9 +148,12 @@ def _fetch_crew(wiring: Wiring, row: StageRow, handler: Handler[Any]) -> Supplie
     by_topic = {CRAWL_TOPICS[priority].value: shelf for priority, shelf in shelves.items()}
     feed = _topic_feed(wiring, row, by_topic, wiring.frontier.settle_writes)
     lease_ms = row.lease_ms(wiring.settings)
+    starts = _starts(wiring, row, has_redis=True)
     frontier_feed = FrontierFeed(wiring.frontier, shelves, wiring.producer, wiring.clock, lease_ms)
     pools = [
-        Pool(FetchSource(feed, wiring.frontier, shelves[priority], wiring.clock, lease_ms), size, priority.label)
+        Pool(
+            FetchSource(feed, wiring.frontier, shelves[priority], starts, wiring.clock, lease_ms), size, priority.label
+        )
         for priority, size in sizes.items()
     ]
     return SuppliedCrew(_crew(wiring, row, handler, pools), [pool.source for pool in pools], [frontier_feed, feed])
@@ -174,7 +182,21 @@ def _crew(
         urls=urls,
     )
     max_batch = wiring.settings.queue(row.stage.value).zset_pop_batch_size if row.has_queue else 1
-    return Crew(work.run, pools, wiring.clock, lease_ms=lease_ms, max_batch=max_batch, urls=urls)
+    return Crew(
+        work,
+        pools,
+        wiring.clock,
+        lease_ms=lease_ms,
+        max_batch=max_batch,
+        max_deliveries=row.max_deliveries(wiring.settings),
+        urls=urls,
+    )
+
+
+def _starts(wiring: Wiring, row: StageRow, *, has_redis: bool) -> StartCounts:
+    if has_redis:
+        return StartCounts(RedisStarts(wiring.redis, row.facts.group))
+    return StartCounts(LocalStarts(wiring.settings.home / "starts.db", row.facts.group))
 
 
 def _topic_feed(

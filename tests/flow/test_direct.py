@@ -15,15 +15,16 @@ from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
 from issuetracker_dagster.flow.handle import StageWork
 from issuetracker_dagster.flow.settle import Settlement
 from issuetracker_dagster.flow.shelf import Shelf
+from issuetracker_dagster.flow.slot import Pool
 from issuetracker_dagster.flow.sources import Delivery
-from issuetracker_dagster.flow.work import Crew, Pool
+from issuetracker_dagster.flow.work import Crew
 from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import CrawlJob, RawContentRef
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import QueueLimits
 from issuetracker_dagster.model.stage import CRAWL_TOPICS, FACTS, Stage, Topic
-from tests.flow.world import World, crawl_message, dlq_notes, message
+from tests.flow.world import Doing, World, crawl_message, dlq_notes, message
 from tests.waiting import eventually
 
 PARSERS = FACTS[Stage.PARSER].group
@@ -42,7 +43,7 @@ class Running:
         shelf = Shelf(world.clock, capacity=4)
         reader = MemoryGroupReader(world.broker, [Topic.FETCHED.value], PARSERS)
         feed = TopicFeed(Stage.PARSER, reader, {Topic.FETCHED.value: shelf}, world.producer, world.clock)
-        crew = Crew(run, [Pool(DirectSource(feed, shelf), slots)], world.clock)
+        crew = Crew(Doing(run), [Pool(DirectSource(feed, shelf, world.start_counts()), slots)], world.clock)
         self.closing += [lambda: crew.finish(grace_s), feed.close]
         feed.start()
         crew.start()
@@ -54,8 +55,11 @@ class Running:
         reader = MemoryGroupReader(world.broker, list(by_topic), CRAWLERS)
         feed = TopicFeed(Stage.FETCH, reader, by_topic, world.producer, world.clock, frontier.settle_writes)
         frontier_feed = FrontierFeed(frontier, shelves, world.producer, world.clock)
-        pools = [Pool(FetchSource(feed, frontier, shelf, world.clock), 1, p.label) for p, shelf in shelves.items()]
-        crew = Crew(run, pools, world.clock, max_batch=1)
+        pools = [
+            Pool(FetchSource(feed, frontier, shelf, world.start_counts(), world.clock), 1, p.label)
+            for p, shelf in shelves.items()
+        ]
+        crew = Crew(Doing(run), pools, world.clock, max_batch=1)
         self.closing += [lambda: crew.finish(2), frontier_feed.close, feed.close]
         feed.start()
         frontier_feed.start()

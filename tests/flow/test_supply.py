@@ -14,14 +14,15 @@ from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
 from issuetracker_dagster.flow.settle import Deferred, Done, Settlement
 from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.shift import Mode, Shift
+from issuetracker_dagster.flow.slot import Pool
 from issuetracker_dagster.flow.sources import Delivery, QueueSource
-from issuetracker_dagster.flow.work import Crew, Pool
+from issuetracker_dagster.flow.work import Crew
 from issuetracker_dagster.model.message import Outgoing, Record
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import Lease, QueueEntry, QueueLimits, queue_entry
 from issuetracker_dagster.model.stage import CRAWL_TOPICS, FACTS, Stage, Topic
 from issuetracker_dagster.wiring.crews import SuppliedCrew
-from tests.flow.world import World, crawl_message, message
+from tests.flow.world import Doing, World, crawl_message, message
 from tests.waiting import eventually
 
 CRAWL = CRAWL_TOPICS[Priority.NORMAL]
@@ -46,8 +47,8 @@ class Fetching:
         shelves = dict.fromkeys(Priority, shelf)
         feed = TopicFeed(Stage.FETCH, self.reader, {CRAWL.value: shelf}, world.producer, world.clock, self.confirm)
         frontier_feed = FrontierFeed(self.frontier, shelves, world.producer, world.clock, lease_ms)
-        source = FetchSource(feed, self.frontier, shelf, world.clock, lease_ms)
-        crew = Crew(run, [Pool(source, 1)], world.clock, lease_ms=lease_ms, max_batch=1)
+        source = FetchSource(feed, self.frontier, shelf, world.start_counts(), world.clock, lease_ms)
+        crew = Crew(Doing(run), [Pool(source, 1)], world.clock, lease_ms=lease_ms, max_batch=1)
         self._crew = SuppliedCrew(crew, [source], [frontier_feed, feed])
         self._crew.start()
         return self._crew
@@ -278,7 +279,7 @@ def test_acks_that_came_too_late_show_in_the_figures() -> None:
         return Done(succeeded=True, kind="ended")
 
     source = QueueSource(Stage.PARSER, queue, world.producer, world.clock, pop_timeout_ms=20)
-    crew = SuppliedCrew(Crew(run, [Pool(source, 1)], world.clock), [source], [])
+    crew = SuppliedCrew(Crew(Doing(run), [Pool(source, 1)], world.clock), [source], [])
     crew.start()
     eventually(lambda: crew.counts().get("acks_refused") == 1)
     assert crew.finish(2)["acks_refused"] == 1

@@ -15,15 +15,16 @@ from issuetracker_dagster.flow.frontier import FetchSource
 from issuetracker_dagster.flow.handle import StageWork
 from issuetracker_dagster.flow.settle import Done, Settlement
 from issuetracker_dagster.flow.shelf import Shelf
+from issuetracker_dagster.flow.slot import Pool
 from issuetracker_dagster.flow.sources import Delivery, QueueSource
-from issuetracker_dagster.flow.work import Crew, Pool
+from issuetracker_dagster.flow.work import Crew
 from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import CrawlJob, RawContentRef
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import QueueEntry, QueueLimits, queue_entry
 from issuetracker_dagster.model.stage import CRAWL_TOPICS, FACTS, Stage, Topic
-from tests.flow.world import World, crawl_message, dlq_notes, message
+from tests.flow.world import Doing, World, crawl_message, dlq_notes, message
 from tests.waiting import eventually
 
 PARSERS = FACTS[Stage.PARSER].group
@@ -59,19 +60,21 @@ class Started:
     def direct(self, run: Run) -> Crew:
         shelf = Shelf(self.world.clock, capacity=4)
         feed = self._feed(Stage.PARSER, Topic.FETCHED, PARSERS, shelf)
-        return self._crew(run, Pool(DirectSource(feed, shelf), 1), feed)
+        return self._crew(run, Pool(DirectSource(feed, shelf, self.world.start_counts()), 1), feed)
 
     def fetch(self, run: Run) -> Crew:
         shelf = Shelf(self.world.clock, capacity=4)
         feed = self._feed(Stage.FETCH, CRAWL, CRAWLERS, shelf)
-        return self._crew(run, Pool(FetchSource(feed, self.frontier, shelf, self.world.clock), 1), feed)
+        return self._crew(
+            run, Pool(FetchSource(feed, self.frontier, shelf, self.world.start_counts(), self.world.clock), 1), feed
+        )
 
     def _feed(self, stage: Stage, topic: Topic, group: str, shelf: Shelf) -> TopicFeed:
         reader = MemoryGroupReader(self.world.broker, [topic.value], group)
         return TopicFeed(stage, reader, {topic.value: shelf}, self.world.producer, self.world.clock)
 
     def _crew(self, run: Run, pool: Pool, feed: TopicFeed) -> Crew:
-        crew = Crew(run, [pool], self.world.clock)
+        crew = Crew(Doing(run), [pool], self.world.clock)
         self._closing += [lambda: crew.finish(2), feed.close]
         feed.start()
         crew.start()
@@ -175,7 +178,7 @@ def test_a_bug_below_the_handlers_repeats_nothing_that_succeeded_before_it(
         return Done(succeeded=True, kind="ended")
 
     source = QueueSource(Stage.PARSER, queue, world.producer, world.clock, lease_ms=60_000, pop_timeout_ms=20)
-    crew = Crew(run, [Pool(source, 1)], world.clock)
+    crew = Crew(Doing(run), [Pool(source, 1)], world.clock)
     crew.start()
     eventually(lambda: queue.depth().leased == 1 and len(asked) == 7)
     crew.finish(2)
@@ -200,7 +203,7 @@ def test_leases_are_extended_on_after_a_bug_while_extending(started: Started) ->
         return Done(succeeded=True, kind="ended")
 
     source = QueueSource(Stage.PARSER, queue, world.producer, world.clock, lease_ms=600, pop_timeout_ms=20)
-    crew = Crew(run, [Pool(source, 1)], world.clock, lease_ms=600)
+    crew = Crew(Doing(run), [Pool(source, 1)], world.clock, lease_ms=600)
     crew.start()
     eventually(lambda: queue.depth().leased == 1)
     began = world.clock.monotonic()

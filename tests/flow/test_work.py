@@ -11,8 +11,9 @@ from issuetracker_dagster.adapters.memory.urls import MemoryProcessingLock
 from issuetracker_dagster.errors import PermanentError, TransientError, Unavailable
 from issuetracker_dagster.flow.handle import StageWork
 from issuetracker_dagster.flow.held_urls import HeldUrls
+from issuetracker_dagster.flow.slot import Pool
 from issuetracker_dagster.flow.sources import QueueSource
-from issuetracker_dagster.flow.work import Crew, Pool
+from issuetracker_dagster.flow.work import Crew
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, RawContentRef
 from issuetracker_dagster.model.priority import Priority
@@ -67,7 +68,7 @@ class Works:
             settler=self.world.settler(Stage.PARSER),
             urls=urls,
         )
-        crew = Crew(work.run, [Pool(source, slots, "parser")], self.world.clock, lease_ms=lease_ms, urls=urls)
+        crew = Crew(work, [Pool(source, slots, "parser")], self.world.clock, lease_ms=lease_ms, urls=urls)
         self._running.append(crew)
         return crew
 

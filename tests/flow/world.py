@@ -1,6 +1,6 @@
 """A whole pipeline in memory, for the tests of the flow."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from issuetracker_dagster.adapters.clock import FakeClock
 from issuetracker_dagster.adapters.memory.empty_pages import MemoryEmptyPages
@@ -8,16 +8,20 @@ from issuetracker_dagster.adapters.memory.locks import MemoryLocks
 from issuetracker_dagster.adapters.memory.queue import MemoryStageQueue
 from issuetracker_dagster.adapters.memory.readers import MemoryIntakeReader, MemoryProducer
 from issuetracker_dagster.adapters.memory.retries import MemoryRetrySet
+from issuetracker_dagster.adapters.memory.starts import MemoryStarts
 from issuetracker_dagster.adapters.memory.stores import MemoryStores
 from issuetracker_dagster.adapters.memory.topics import MemoryBroker
 from issuetracker_dagster.adapters.memory.urls import MemoryIngestionLock
+from issuetracker_dagster.errors import IssueTrackerError
 from issuetracker_dagster.flow.dedupe import DedupeTimes
 from issuetracker_dagster.flow.intake import ZSetIntake
 from issuetracker_dagster.flow.publish import Publisher
 from issuetracker_dagster.flow.resolve import PriorityTable, standard_chain
 from issuetracker_dagster.flow.retry import RetryScheduler
 from issuetracker_dagster.flow.rules import HostTable
-from issuetracker_dagster.flow.settle import Settler
+from issuetracker_dagster.flow.settle import Kept, Settlement, Settler
+from issuetracker_dagster.flow.sources import Delivery
+from issuetracker_dagster.flow.starts import StartCounts
 from issuetracker_dagster.flow.upgrade import HostUpgrader
 from issuetracker_dagster.model.headers import Headers, TargetType
 from issuetracker_dagster.model.message import Message, Origin, Outgoing, Record
@@ -49,9 +53,13 @@ class World:
         self.rules: PriorityTable = HostTable(())
         self.empty_pages = MemoryEmptyPages(self.clock)
         self.stores = MemoryStores()
+        self.starts = MemoryStarts()
         self.blacklist: HostTable[BlacklistMode] = HostTable(())
         self.published: list[PublishedJob] = []
         self.parameters: HostTable[ParameterRule] = HostTable(())
+
+    def start_counts(self) -> StartCounts:
+        return StartCounts(self.starts)
 
     def publisher(self) -> Publisher:
         return Publisher(
@@ -119,6 +127,18 @@ class World:
     def send(self, topic: Topic, *messages: Message) -> None:
         """Publish to a topic."""
         self.producer.publish([Outgoing.of(topic, message) for message in messages])
+
+
+class Doing:
+    """The work of a crew made of a function; a message whose handler had no say stays unanswered, and is noted."""
+
+    def __init__(self, run: Callable[[Delivery], Settlement]) -> None:
+        self.failed: list[IssueTrackerError] = []
+        self.run = run
+
+    def fail(self, delivery: Delivery, error: IssueTrackerError) -> Settlement:
+        self.failed.append(error)
+        return Kept()
 
 
 def message(root_id: str = "root", priority: Priority = Priority.NORMAL, **headers: object) -> Message:
