@@ -30,8 +30,8 @@ _THROTTLED = (Priority.NORMAL, Priority.LOW)
 class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     """What was found at one look. `unread` in Kafka and `waiting` in the buffers are for normal and low together.
 
-    `unread` is None when it isn't known, or when nobody needs to know. `full` are the priorities whose buffer takes a
-    job only by dropping another.
+    `buffered` when jobs wait in a buffer that somebody drains. `unread` is None when it isn't known, or when nobody
+    needs to know. `full` are the priorities whose buffer takes a job only by dropping another.
     """
 
     buffered: bool
@@ -102,19 +102,20 @@ class BacklogThrottler:
 
     def _look(self) -> Backlog:
         states = self._states()
+        is_on, is_drained = self._buffering() if states else (False, False)
         full = frozenset(
             priority
             for priority, state in states.items()
-            if state.waiting >= self._buffers[priority].max_len > 0  # 0 is a buffer without a limit
+            if is_on and state.waiting >= self._buffers[priority].max_len > 0  # 0 is a buffer without a limit
         )
         waiting = sum(state.backlog for state in states.values())
-        if self._buffers_take(states):
+        if is_drained:
             return Backlog(buffered=True, full=full, waiting=waiting)
         try:
             unread = sum(self._lag.lag(self._group, [CRAWL_TOPICS[priority].value for priority in _THROTTLED]).values())
         except LagUnknown as error:
-            return Backlog(buffered=False, waiting=waiting, unknown=str(error))
-        return Backlog(buffered=False, unread=unread, waiting=waiting)
+            return Backlog(buffered=False, full=full, waiting=waiting, unknown=str(error))
+        return Backlog(buffered=False, full=full, unread=unread, waiting=waiting)
 
     def _states(self) -> Mapping[Priority, BufferState]:
         try:
@@ -123,14 +124,13 @@ class BacklogThrottler:
             # Publishers can't reach the buffers either and go straight to Kafka.
             return {}
 
-    def _buffers_take(self, states: Mapping[Priority, BufferState]) -> bool:
-        """Whether jobs that are published now go into a buffer that somebody drains."""
-        if not states:
-            return False
+    def _buffering(self) -> tuple[bool, bool]:
+        """Whether jobs that are published now go into a buffer, and whether somebody drains it."""
         try:
-            return self._is_on() and not self._is_stale()
+            is_on = self._is_on()
+            return is_on, is_on and not self._is_stale()
         except Unavailable:
-            return False
+            return False, False
 
     def _tell_blind(self) -> None:
         if not self._found.unknown and not self._blind:

@@ -52,6 +52,22 @@ def test_finding_8_with_buffering_on_nothing_is_held_back_for_lag() -> None:
     assert lag.asked == []
 
 
+def test_a_full_buffer_that_nobody_drains_holds_back_whatever_the_lag_says() -> None:
+    world = DrainWorld(max_len=2)
+    world.switch.turn(on=True)
+    world.fill(["a-0", "a-1"])
+    for lag in (Lagging(0), Lagging(None)):
+        held = throttler(world, lag, is_stale=lambda: True)
+        assert "full" in (held.hold_back(Priority.NORMAL) or "")
+        assert held.hold_back(Priority.LOW) is None
+
+
+def test_switched_off_a_full_buffer_holds_back_nobody() -> None:
+    world = DrainWorld(max_len=2)
+    world.fill(["a-0", "a-1"])
+    assert throttler(world, Lagging(0)).hold_back(Priority.NORMAL) is None
+
+
 def test_without_buffering_seeds_of_normal_and_low_wait_while_both_topics_together_are_long() -> None:
     lag = Lagging(102)
     held = throttler(DrainWorld(), lag)
