@@ -60,3 +60,5 @@ HOSTS = (DAILY, METRO, WORLD, HANGUK, SEOUL, BUSAN, FORUM)
 NEWS = {"en": (DAILY, METRO, WORLD), "ko": (HANGUK, SEOUL, BUSAN)}
 ODD = FORUM
 """The host that links the odd pages; its breaker may open without holding up the news."""
+LIVE = WORLD
+"""The host that has live tickers."""

@@ -9,7 +9,8 @@ from aiohttp import web
 from issuetracker_dagster.local.ports import LOOPBACK
 from issuetracker_dagster.local.site.articles import article_page
 from issuetracker_dagster.local.site.feeds import feed, news_sitemap, robots, section_of
-from issuetracker_dagster.local.site.hosts import HOSTS, ODD, Host
+from issuetracker_dagster.local.site.hosts import HOSTS, LIVE, ODD, Host
+from issuetracker_dagster.local.site.live import live_page
 from issuetracker_dagster.local.site.newsroom import Newsroom
 from issuetracker_dagster.local.site.odd import OddPages
 from issuetracker_dagster.local.site.pages import list_page
@@ -71,6 +72,8 @@ class SiteServer:
             return "application/xml", news_sitemap(host, newsroom.latest(host, now_ms), base_url)
         if path == "/":
             return "text/html", list_page(host, host.title, newsroom.latest(host, now_ms), base_url, now_ms)
+        if host is LIVE and (live := live_page(host, path, now_ms)):
+            return "text/html", live
         section = section_of(host, path)
         if section is not None:
             stories = newsroom.latest(host, now_ms, section)
