@@ -7,96 +7,18 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from issuetracker_dagster.local import family
-from issuetracker_dagster.local.ports import choose_ports, is_free
+from issuetracker_dagster.local.ports import is_free
 from issuetracker_dagster.model.stage import Stage
-from issuetracker_dagster.ports.locks import Heartbeat
-from issuetracker_dagster.settings.load import Settings
-from issuetracker_dagster.wiring.parts import Wiring
-from tests.journey.dagster_ui import DagsterUi
+from tests.journey.demo.session import Demo
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(600)]
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-class Demo:
-    """A demo in a process of its own, on a home folder of its own."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        (self.port,) = choose_ports(1, ())
-        self.ui = DagsterUi(self.port)
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        environment = {name: value for name, value in os.environ.items() if name not in _POINTERS}
-        with (self.home.parent / "demo.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "issuetracker_dagster.cli.main", "demo", "--port", str(self.port)],
-                cwd=ROOT,
-                env=environment | {"ISSUETRACKER_HOME": str(self.home)},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        eventually(lambda: self.ui.is_up() or self._must_live(), timeout_s=180, interval_s=0.5)
-
-    def stop(self) -> int:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGINT)
-        return self._process.wait(90)
-
-    def end(self) -> None:
-        """Leave nothing behind, whatever a test did."""
-        if self._process is not None and self._process.poll() is None:
-            self.stop()
-        family.end(self.home, grace_s=5)
-
-    def wiring(self) -> Wiring:
-        """The parts, looked up anew as any command would."""
-        return Wiring(Settings(env_file=None))
-
-    def counts(self) -> Mapping[str, int]:
-        return self.wiring().stores.reports.counts()
-
-    def beat(self, stage: Stage) -> Heartbeat | None:
-        """The sign of life of the stage's slot 0."""
-        return next(iter(self.wiring().heartbeats.alive(stage.value)), None)
-
-    def mode(self, stage: Stage) -> str:
-        beat = self.beat(stage)
-        return beat.info.get("mode", "") if beat else ""
-
-    def _must_live(self) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, (self.home.parent / "demo.log").read_text()[-5_000:]
-        return False
-
-
-_POINTERS = {"KAFKA_BOOTSTRAP_SERVERS", "REDIS_URL", "DATABASE_URL", "ISSUETRACKER_HOME"}
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    made = Demo(tmp_path_factory.mktemp("demo") / "home")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in _POINTERS:
-            patch.delenv(name, raising=False)
-        patch.setenv("ISSUETRACKER_HOME", str(made.home))
-        try:
-            made.start()
-            yield made
-        finally:
-            made.end()
 
 
 def test_contents_are_enriched_and_an_issue_gets_three_sources(demo: Demo) -> None:

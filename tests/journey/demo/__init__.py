@@ -1,0 +1,1 @@
+"""`issuetracker demo` as people meet it. One demo serves all tests of this package, which run in their order."""
