@@ -44,7 +44,7 @@ def decode_buffered(data: bytes) -> BufferedJob:
     """Inverse of `encode_buffered`; raises `Malformed`."""
     try:
         return _decoder.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Malformed(f"the buffered entry doesn't decode: {error}") from None
 
 

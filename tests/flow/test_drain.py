@@ -1,5 +1,6 @@
 """Draining: publish, then remove; in order, while there is room, by one drainer at a time."""
 
+import contextlib
 import itertools
 from collections.abc import Mapping, Sequence
 
@@ -7,6 +8,7 @@ import pytest
 
 from issuetracker_dagster.errors import LagUnknown, PublishFailed, Unavailable
 from issuetracker_dagster.flow.drain import BUSY, DRAIN_LOCK, EMPTIED, LOCK_TTL_MS, OVER, TAKEN_OVER
+from issuetracker_dagster.flow.retry import RetryScheduler
 from issuetracker_dagster.model.buffer import BufferedJob, encode_buffered
 from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.priority import Priority
@@ -174,6 +176,44 @@ def test_finding_13_order_survives_a_refusal_that_the_retry_set_cant_take() -> N
     assert summary.longest_pause_ms >= 3_000
 
 
+def test_while_the_broker_refuses_for_an_hour_one_batch_waits_in_the_retry_set_and_order_survives() -> None:
+    world = DrainWorld()
+    names = [f"{host}-{n}" for n in range(10) for host in "ab"]
+    world.fill(names)
+    back = world.clock.monotonic() + 3_600
+    refusals: list[float] = []
+    most = 0
+
+    class OutForAnHour:
+        def publish(self, records: Sequence[Outgoing]) -> None:
+            if world.clock.monotonic() < back:
+                refusals.append(world.clock.monotonic())
+                raise PublishFailed("too few replicas in sync")
+            world.producer.publish(records)
+
+        def close(self) -> None: ...
+
+    producer = OutForAnHour()
+    relay = RetryScheduler(world.retry_set, producer, world.clock)
+    relay_at = 0.0
+
+    def control() -> str | None:
+        nonlocal most, relay_at
+        most = max(most, world.retry_set.size())
+        if world.clock.monotonic() >= relay_at:
+            relay_at = world.clock.monotonic() + 5
+            with contextlib.suppress(PublishFailed):
+                relay.relay()
+        return None
+
+    world.drain(producer=producer, control=control, duration_ms=3_620_000)
+    assert [name for name in world.arrived() if name[0] == "a"] == [f"a-{n}" for n in range(10)]
+    assert [name for name in world.arrived() if name[0] == "b"] == [f"b-{n}" for n in range(10)]
+    assert len(world.arrived()) == 20
+    assert most == 5
+    assert 700 <= len(refusals) <= 721  # the drainer once, the relay every five seconds
+
+
 def test_finding_12_a_batch_is_put_back_although_the_run_has_been_told_to_stop() -> None:
     world = DrainWorld()
     names = [f"a-{n}" for n in range(7)]
@@ -306,16 +346,17 @@ def test_a_lock_that_ran_out_with_nobody_there_is_taken_again() -> None:
     assert summary.reason == OVER
 
 
-def test_finding_17_an_undecodable_entry_is_dead_lettered_and_neither_blocks_nor_loses_the_99() -> None:
+@pytest.mark.parametrize("entry", [b"\xff no job", b"", b"\x81\xa1x" * 10_000], ids=["junk", "empty", "deep"])
+def test_finding_17_an_undecodable_entry_is_dead_lettered_and_neither_blocks_nor_loses_the_99(entry: bytes) -> None:
     world = DrainWorld()
     names = [f"a-{n}" for n in range(99)]
     world.fill(names[:50])
-    world.normal.push([b"\xff no job"])
+    world.normal.push([entry])
     world.fill(names[50:])
     summary = world.drain(batch=100)
     assert world.arrived() == names
     (letter,) = world.records(Topic.DLQ)
-    assert (letter.value, dlq_notes(letter)["reason"]) == (b"\xff no job", "malformed")
+    assert (letter.value, dlq_notes(letter)["reason"]) == (entry, "malformed")
     assert summary.dead_lettered == 1
 
 
