@@ -6,14 +6,14 @@ import click
 from rich.cells import cell_len
 
 from issuetracker_dagster.model.priority import Priority, priority_from_label
-from issuetracker_dagster.model.urls import BadUrl, normalise
+from issuetracker_dagster.model.urls import BadUrl, spelled
 
 
 def page_url(context: click.Context, parameter: click.Parameter, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    """Callback of an argument that takes URLs of pages: their normalised form."""
+    """Callback of an argument that takes URLs of pages: in one form, with all their parameters."""
     del context, parameter
     try:
-        return normalise(value) if isinstance(value, str) else tuple(normalise(url) for url in value)
+        return spelled(value) if isinstance(value, str) else tuple(spelled(url) for url in value)
     except BadUrl as error:
         raise click.BadParameter(f"{error}; write the whole URL, such as https://news.example.com/a") from None
 

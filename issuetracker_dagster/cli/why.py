@@ -15,6 +15,7 @@ from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode
 from issuetracker_dagster.model.stage import CRAWL_TOPICS
+from issuetracker_dagster.model.urls import normalise
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.snapshots import LatestPriorities
@@ -33,6 +34,7 @@ def why(url: str, source: str) -> None:
     Parts that can't be asked at the moment are named, and the others shown all the same.
     """
     wiring = Wiring(Settings())
+    url = _name_of(wiring, url)
     resolution: Resolution | None = None
 
     def priority() -> str:
@@ -51,6 +53,13 @@ def why(url: str, source: str) -> None:
         ("fetched", _asked("the database", lambda: _fetched(wiring, url))),
     ]
     say(columns(rows))
+
+
+def _name_of(wiring: Wiring, url: str) -> str:
+    try:
+        return wiring.name_of(url)
+    except IssueTrackerError:
+        return normalise(url)  # without the rule of its host, which the database doesn't tell
 
 
 def _asked(whom: str, question: Callable[[], str]) -> str:

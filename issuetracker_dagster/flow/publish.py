@@ -20,7 +20,7 @@ from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.rules import BlacklistMode
 from issuetracker_dagster.model.stage import CRAWL_TOPICS
 from issuetracker_dagster.model.trace import action
-from issuetracker_dagster.model.urls import BadUrl, ParameterRule, host_of, normalise, spelled
+from issuetracker_dagster.model.urls import BadUrl, ParameterRule, host_of, reduced, spelled
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.locks import IngestionLock, Mark
 from issuetracker_dagster.ports.topics import Producer
@@ -199,12 +199,17 @@ def _batches(requests: Iterable[Request]) -> Iterator[list[Request]]:
 
 
 def _identified(request: Request, parameters: HostTable[ParameterRule]) -> _Asked:
-    url = request.job.url
-    url = normalise(url, rule=parameters.find(spelled(url)) if len(parameters) else None)
+    url = name_of(request.job.url, parameters)
     if len(url) > LONGEST_URL:
         raise BadUrl(f"{url[:200]!r} and so on is {len(url)} characters long")
     job = request.job if url == request.job.url else msgspec.structs.replace(request.job, url=url)
     return _Asked(request, job, root_id_of(request.parent, url))
+
+
+def name_of(url: str, parameters: HostTable[ParameterRule]) -> str:
+    """The URL under which a page is published, known and stored. Idempotent; raises `BadUrl`."""
+    url = spelled(url)
+    return reduced(url, parameters.find(url) if "?" in url and len(parameters) else None)
 
 
 def _readable(request: Request, parameters: HostTable[ParameterRule]) -> _Asked | None:

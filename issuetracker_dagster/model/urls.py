@@ -2,8 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import unquote
 
 import msgspec
@@ -20,6 +20,7 @@ _TRACKING_NAMES = frozenset(
 
 
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})?")
+_CREDENTIALS = re.compile(r"[/\\]{2}[^/\\?#]*@")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -32,10 +33,15 @@ def parse_http(url: str, base: str | None = None) -> URL:
     try:
         parsed = URL(url, base) if base else URL(url)
     except ValueError:
-        raise BadUrl(f"{url[:200]!r} isn't a URL") from None
+        raise _bad(url, "isn't a URL") from None
     if parsed.protocol not in ("http:", "https:") or not parsed.hostname:
-        raise BadUrl(f"{url[:200]!r} isn't an http or https URL")
+        raise _bad(url, "isn't an http or https URL")
     return parsed
+
+
+def _bad(url: str, why: str) -> BadUrl:
+    # It goes into logs, and what is no URL may have a password in it all the same.
+    return BadUrl(f"{_CREDENTIALS.sub('//', url)[:200]!r} {why}")
 
 
 class ParameterRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,20 +68,6 @@ def spelled(url: str, base: str | None = None) -> str:
     """As `normalise`, but with every query parameter: for links on their way to the publisher, who knows the rule of
     their host. Idempotent; raises `BadUrl`.
     """
-    return _normalised(url, base, lambda query: "&".join([pair for pair in query.split("&") if pair]))
-
-
-def normalise(url: str, base: str | None = None, rule: ParameterRule | None = None) -> str:
-    """The form under which a URL is known: no fragment, no credentials, no known tracking parameters.
-
-    Every other query parameter stays, in its order, since `?id=1` and `?id=2` are two pages. Percent escapes get one
-    form (RFC 3986, 6.2.2), so that `%ea%b0%80` of one link and `%EA%B0%80` of another are one page, and a percent sign
-    that begins none is escaped. The `rule` of its host may keep and drop others. Idempotent. Raises `BadUrl`.
-    """
-    return _normalised(url, base, _without_tracking if rule is None else partial(_by_rule, rule))
-
-
-def _normalised(url: str, base: str | None, parameters: Callable[[str], str]) -> str:
     # The parser is asked once: each of its getters and setters costs as much as all these looks at the text together.
     scheme, authority, rest = _split(url, base)
     if "@" in authority:
@@ -89,8 +81,27 @@ def _normalised(url: str, base: str | None, parameters: Callable[[str], str]) ->
         return f"{scheme}//{authority}/{path}"
     if "%" in query:
         query = _ESCAPE.sub(_one_way, query)
-    query = parameters(query)
+    query = "&".join([pair for pair in query.split("&") if pair])
     return f"{scheme}//{authority}/{path}?{query}" if query else f"{scheme}//{authority}/{path}"
+
+
+def normalise(url: str, base: str | None = None, rule: ParameterRule | None = None) -> str:
+    """The form under which a URL is known: no fragment, no credentials, no known tracking parameters.
+
+    Every other query parameter stays, in its order, since `?id=1` and `?id=2` are two pages. Percent escapes get one
+    form (RFC 3986, 6.2.2), so that `%ea%b0%80` of one link and `%EA%B0%80` of another are one page, and a percent sign
+    that begins none is escaped. The `rule` of its host may keep and drop others. Idempotent. Raises `BadUrl`.
+    """
+    return reduced(spelled(url, base), rule)
+
+
+def reduced(url: str, rule: ParameterRule | None = None) -> str:
+    """A `spelled` URL as `normalise` leaves it, without parsing it once more."""
+    place, mark, query = url.partition("?")
+    if not mark:
+        return url
+    query = _without_tracking(query) if rule is None else _by_rule(rule, query)
+    return f"{place}?{query}" if query else place
 
 
 def _split(url: str, base: str | None = None) -> tuple[str, str, str]:
@@ -98,10 +109,10 @@ def _split(url: str, base: str | None = None) -> tuple[str, str, str]:
     try:
         href = str(URL(url, base).href if base else URL(url).href)
     except ValueError:
-        raise BadUrl(f"{url[:200]!r} isn't a URL") from None
+        raise _bad(url, "isn't a URL") from None
     scheme, _, remainder = href.partition("//")
     if scheme not in ("http:", "https:"):
-        raise BadUrl(f"{url[:200]!r} isn't an http or https URL")
+        raise _bad(url, "isn't an http or https URL")
     authority, _, rest = remainder.partition("/")
     return scheme, authority, rest
 
@@ -148,9 +159,12 @@ def _is_tracking(name: str) -> bool:
 
 
 def identity_of(url: str) -> str:
-    """The normalised form, or the text itself when it can't be normalised: rows are known by it, nothing is judged."""
+    """The spelled form, or the text itself when it has none: rows are known by it, nothing is judged.
+
+    Which parameters count was decided by who named the page, who knows the rule of its host.
+    """
     try:
-        return normalise(url)
+        return spelled(url)
     except BadUrl:
         return url
 

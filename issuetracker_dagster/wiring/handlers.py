@@ -48,7 +48,15 @@ def _parser(wiring: Wiring) -> Handler[Any]:
     pool = ExtractionPool(options)
     pool.start()
     stores = wiring.stores
-    return ParserHandler(stores.raw_contents, stores.contents, stores.parser_rules, pool, wiring.clock, options)
+    return ParserHandler(
+        stores.raw_contents,
+        stores.contents,
+        stores.parser_rules,
+        pool,
+        wiring.clock,
+        options,
+        name_of=wiring.name_of,
+    )
 
 
 def _validate(wiring: Wiring) -> Handler[Any]:

@@ -8,7 +8,7 @@ from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
 from issuetracker_dagster.flow.dedupe import DedupeTimes
 from issuetracker_dagster.flow.dlq_index import DLQ_GROUP, DeadLetterIndexer
 from issuetracker_dagster.flow.intake import ZSetIntake
-from issuetracker_dagster.flow.publish import Publisher
+from issuetracker_dagster.flow.publish import Publisher, name_of
 from issuetracker_dagster.flow.redrive import Redriver
 from issuetracker_dagster.flow.refresh import PriorityRulesRefresher
 from issuetracker_dagster.flow.resolve import PriorityTable, standard_chain
@@ -56,10 +56,24 @@ class Wiring(Buffering):
                 category_ms=self.settings.publish.category_guard_ttl,
             ),
             published=self.published_log.note,
-            parameters=Snapshot(LatestParameters(rules), HostTable[ParameterRule](()), PARAMETERS_EVERY_S),
+            parameters=self.parameters,
         )
 
     def priority_by_source(self) -> Mapping[str, Priority]:
+    @property
+    def parameters(self) -> Snapshot[HostTable[ParameterRule]]:
+        """What the query parameters of each host mean."""
+        return self._part(
+            "parameters",
+            lambda: Snapshot(
+                LatestParameters(self.stores.parser_rules), HostTable[ParameterRule](()), PARAMETERS_EVERY_S
+            ),
+        )
+
+    def name_of(self, url: str) -> str:
+        """The URL under which that page is published, known and stored; raises `BadUrl` and `Unavailable`."""
+        return name_of(url, self.parameters())
+
         """Sources whose jobs have a priority whatever the rules say."""
         by_source = self.settings.publish.priority_by_source
         return {source: priority_from_label(word) for source, word in by_source.items()}

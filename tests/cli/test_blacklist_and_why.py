@@ -10,6 +10,7 @@ from issuetracker_dagster.adapters.redis.urls import RedisIngestionLock
 from issuetracker_dagster.cli.main import cli
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.records import RawContent
+from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.ports.locks import Mark
 from issuetracker_dagster.ports.traces import PublishedJob
 from tests.cli.terminal import Terminal
@@ -42,6 +43,16 @@ def test_an_entry_that_could_never_match_is_refused(terminal: Terminal, place: l
 def test_why_goes_by_the_normalised_url(terminal: Terminal) -> None:
     assert lines(terminal, "HTTPS://News.Example.com:443/a?utm_source=x#top")["url"] == URL
     assert "write the whole URL" in terminal.fails("why", "news.example.com/a")
+
+
+def test_7_why_goes_by_the_name_that_the_rule_of_the_host_gives(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"keep_params": "rss", "drop_params": "sid"}
+    terminal.stores.parser_rules.save(ParserRule(host_pattern="news.example.com", options=options))
+    assert lines(terminal, f"{URL}?sid=1&rss=2&utm_source=x")["url"] == f"{URL}?rss=2"
+    monkeypatch.setenv("DATABASE_URL", f"sqlite:///{terminal.folder / 'none' / 'none.db'}")
+    assert lines(terminal, f"{URL}?sid=1&rss=2")["url"] == f"{URL}?sid=1"
 
 
 def test_why_names_the_entry_that_hits_and_what_it_does(terminal: Terminal) -> None:

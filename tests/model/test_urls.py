@@ -119,6 +119,16 @@ def test_what_is_no_http_url_is_refused(url: str) -> None:
         normalise(url)
 
 
+@pytest.mark.parametrize(
+    "url", ["https://user:s@cret@a b/x", "http:\\\\user:secret@a.example:x/", "ftp://u:cret@a.example/"]
+)
+def test_what_is_said_of_a_refused_url_holds_no_password(url: str) -> None:
+    for refuse in (normalise, parse_http):
+        with pytest.raises(BadUrl) as refused:
+            refuse(url)
+        assert "cret" not in str(refused.value)
+
+
 def test_relative_links_hang_on_their_base() -> None:
     assert normalise("../b?id=1#x", "https://a.example/n/1/") == "https://a.example/n/b?id=1"
     assert normalise("//b.example/x", "https://a.example/") == "https://b.example/x"

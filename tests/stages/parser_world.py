@@ -1,5 +1,6 @@
 """A parser stage on memory stores, and short ways to put a page in and look at what came out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from issuetracker_dagster.adapters.clock import FakeClock
@@ -9,6 +10,7 @@ from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, RawContentRef
 from issuetracker_dagster.model.records import Content, RawContent
 from issuetracker_dagster.model.rules import ParserRule
+from issuetracker_dagster.model.urls import normalise
 from issuetracker_dagster.stages.parser.handler import ParserHandler
 from issuetracker_dagster.stages.parser.options import ParserOptions
 from issuetracker_dagster.stages.parser.pool import InProcessReader, PageReader
@@ -53,6 +55,7 @@ class ParserWorld:
     reader: PageReader = field(default_factory=InProcessReader)
     clock: FakeClock = field(default_factory=lambda: FakeClock(NOW_MS))
     stores: MemoryStores = field(default_factory=MemoryStores)
+    name_of: Callable[[str], str] = normalise
 
     def __post_init__(self) -> None:
         self.handler = ParserHandler(
@@ -62,6 +65,7 @@ class ParserWorld:
             self.reader,
             self.clock,
             self.options,
+            name_of=self.name_of,
         )
 
     def stored(

@@ -9,6 +9,7 @@ from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.payload import RawContentRef
 from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, ParserRule, SelectorSpec
+from issuetracker_dagster.model.urls import ParameterRule, normalise
 from issuetracker_dagster.stages.parser.options import ParserOptions
 from issuetracker_dagster.stages.parser.pool import ExtractorCrashed
 from issuetracker_dagster.stages.parser.reading import PageReading, PageRequest
@@ -133,6 +134,22 @@ def test_the_canonical_url_names_the_content(world: ParserWorld) -> None:
     outcome = world.handle(world.stored(article_html(head=head)))
     assert world.content(outcome).url == "https://www.example.com/world/1"
     assert world.content(outcome).canonical_url == "https://www.example.com/world/1"
+
+
+@pytest.mark.parametrize("named", ["by a redirect", "as canonical"])
+def test_7_pages_that_a_host_tells_apart_by_a_tracking_name_stay_apart(named: str) -> None:
+    def name_of(url: str) -> str:
+        return normalise(url, rule=ParameterRule(keep=frozenset({"rss"}), drop=frozenset({"sid"})))
+
+    world = ParserWorld(name_of=name_of)
+    urls = [f"https://news.example.com/view?rss={number}" for number in (1, 2)]
+    if named == "by a redirect":
+        pages = [world.stored(article_html(), f"{url}&sid=9", requested_url=f"{url}&old") for url in urls]
+    else:
+        pages = [world.stored(article_html(head=f'<link rel="canonical" href="{url}">'), f"{url}&x=1") for url in urls]
+    contents = [world.content(world.handle(page)) for page in pages]
+    assert [content.url for content in contents] == urls
+    assert len({content.content_id for content in contents}) == 2
 
 
 def test_a_canonical_url_too_long_for_a_message_is_not_believed(world: ParserWorld) -> None:

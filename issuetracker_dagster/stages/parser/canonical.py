@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 from selectolax.lexbor import LexborHTMLParser
 
-from issuetracker_dagster.model.urls import BadUrl, host_of, normalise, parse_http
+from issuetracker_dagster.model.urls import BadUrl, host_of, parse_http, spelled
 from issuetracker_dagster.stages.domains import registrable_domain
 
 _HOME = re.compile(r"/?(?:[a-z]{2}(?:-[a-z]{2})?/?)?(?:(?:index|main|home|default)\.\w{2,5})?", re.IGNORECASE)
@@ -18,13 +18,13 @@ _LONGEST = 2_000
 
 
 def named_canonical(page: LexborHTMLParser, base: str) -> str:
-    """The URL in `<link rel=canonical>`, else `og:url`; normalised, empty when there is none."""
+    """The URL in `<link rel=canonical>`, else `og:url`; spelled, empty when there is none."""
     for selector, attribute in (('link[rel~="canonical"]', "href"), ('meta[property="og:url"]', "content")):
         for node in page.css(selector)[:3]:
             value = (node.attributes.get(attribute) or "").strip()
             try:
                 if 0 < len(value) <= _LONGEST:
-                    return normalise(value, base)
+                    return spelled(value, base)
             except BadUrl:
                 continue
     return ""

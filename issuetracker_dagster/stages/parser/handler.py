@@ -1,8 +1,10 @@
 """The parser stage: a `RawContentRef` becomes a `ContentRef`, or crawl jobs for the links that the page leads to."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+
+import msgspec
 
 from issuetracker_dagster.errors import Malformed, NeedsRefetch, PermanentError
 from issuetracker_dagster.model.headers import TargetType
@@ -29,7 +31,10 @@ logger = logging.getLogger(__name__)
 
 
 class ParserHandler:
-    """Implements `Handler[RawContentRef]`. Owns the reader and closes it."""
+    """Implements `Handler[RawContentRef]`. Owns the reader and closes it.
+
+    `name_of` gives the URL under which the publisher knows a page, by the rule of its host.
+    """
 
     def __init__(
         self,
@@ -39,6 +44,8 @@ class ParserHandler:
         reader: PageReader,
         clock: Clock,
         options: ParserOptions,
+        *,
+        name_of: Callable[[str], str] = normalise,
     ) -> None:
         self._raw_contents = raw_contents
         self._contents = contents
@@ -46,6 +53,7 @@ class ParserHandler:
         self._reader = reader
         self._clock = clock
         self._options = options
+        self._name_of = name_of
 
     def handle(self, payload: RawContentRef, context: HandlerContext) -> Outcome:
         """Parse one stored page.
@@ -56,7 +64,7 @@ class ParserHandler:
         raw = self._raw_contents.get(payload.raw_id)
         if raw is None:
             raise NeedsRefetch(f"the stored page {payload.raw_id} is gone")
-        url = _known(payload)
+        url = self._known(payload)
         mode = self._rules.blacklist().mode(url)
         if mode is BlacklistMode.DROP:
             return Outcome(note="blacklisted")
@@ -121,6 +129,7 @@ class ParserHandler:
             logger.warning(
                 "a parser rule found nothing", extra=action("rule.missed", rule=article.sources["rule"], url=url)
             )
+        article = msgspec.structs.replace(article, canonical=self._canonical(article.canonical))
         content = _content(article, reading.replacement_share, url, payload, context, rule)
         content_id = self._contents.save(content)
         return Outcome(
@@ -185,6 +194,19 @@ class ParserHandler:
             )
         )
 
+    def _known(self, payload: RawContentRef) -> str:
+        """The page's URL: as the publisher made it, or as a redirect named it, which may have put tracking there."""
+        try:
+            return spelled(payload.url) if payload.url == payload.requested_url else self._name_of(payload.url)
+        except BadUrl as error:
+            raise Malformed(f"the page's URL: {error}") from None
+
+    def _canonical(self, named: str) -> str:
+        try:
+            return self._name_of(named) if named else ""
+        except BadUrl:
+            return ""
+
     def _this_year(self) -> int:
         return datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).year
 
@@ -196,14 +218,6 @@ def _may_be_listed(host: str, expression: str) -> bool:
     except PermanentError:
         return False
     return True
-
-
-def _known(payload: RawContentRef) -> str:
-    """The page's URL: as the publisher made it, or as a redirect named it, which may have put tracking there."""
-    try:
-        return spelled(payload.url) if payload.url == payload.requested_url else normalise(payload.url)
-    except BadUrl as error:
-        raise Malformed(f"the page's URL: {error}") from None
 
 
 def _content(

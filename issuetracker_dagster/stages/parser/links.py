@@ -44,7 +44,7 @@ def base_of(page: LexborHTMLParser, url: str) -> str:
 
 
 def discover(page: LexborHTMLParser, url: str) -> list[str]:
-    """Normalised http(s) links of the page in page order, each once, without the page itself; at most 5,000."""
+    """Spelled http(s) links of the page in page order, each once, without the page itself; at most 5,000."""
     base = base_of(page, url)
     found: dict[str, None] = {}
     for node in page.css("a[href], area[href]"):
@@ -86,8 +86,13 @@ def is_wanted(url: str, options: RuleOptions) -> bool:
 
 def same_host_first(urls: Sequence[str], host: str) -> Iterator[str]:
     """The host's own links, then the others, each in page order."""
-    yield from (url for url in urls if host_of(url) == host)
-    yield from (url for url in urls if host_of(url) != host)
+    others: list[str] = []
+    for url in urls:
+        if host_of(url) == host:
+            yield url
+        else:
+            others.append(url)
+    yield from others
 
 
 def choose(

@@ -4,11 +4,10 @@ import logging
 import re
 from functools import lru_cache
 from typing import Protocol
-from urllib.parse import unquote
 
 import re2
 
-from issuetracker_dagster.model.urls import BadUrl, parse_http
+from issuetracker_dagster.model.urls import BadUrl, decoded_path
 
 logger = logging.getLogger(__name__)
 
@@ -62,9 +61,12 @@ def host_matches(host_pattern: str, host: str) -> bool:
 
 
 def path_and_query(url: str) -> str:
-    """The decoded path, with the query as it is: forum threads differ by query only. Empty for what is no URL."""
+    """The decoded path of a spelled URL, with the query as it is: forum threads differ by query only. Empty for what is
+    no URL.
+    """
     try:
-        parsed = parse_http(url)
+        path = decoded_path(url)
     except BadUrl:
         return ""
-    return unquote(parsed.pathname) + parsed.search
+    query = url.partition("?")[2]  # there is no fragment
+    return f"{path}?{query}" if query else path
