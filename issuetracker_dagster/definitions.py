@@ -5,6 +5,8 @@ import dagster as dg
 from issuetracker_dagster.defs.assets import asset_specs
 from issuetracker_dagster.defs.buffers import buffer_checks
 from issuetracker_dagster.defs.checks import queue_checks
+from issuetracker_dagster.defs.dlq import dlq_index, redrive_job
+from issuetracker_dagster.defs.dlq_checks import dlq_checks
 from issuetracker_dagster.defs.drain import drain_job, drain_schedule
 from issuetracker_dagster.defs.intakes import intake_sensors
 from issuetracker_dagster.defs.rules import refresh_job, refresh_schedule, rules_check
@@ -21,8 +23,8 @@ configure(_settings)
 
 defs = dg.Definitions(
     assets=asset_specs(),
-    asset_checks=[*queue_checks(), *buffer_checks(), rules_check, freshness_check],
-    jobs=[*shift_jobs(), drain_job(), refresh_job],
+    asset_checks=[*queue_checks(), *buffer_checks(), *dlq_checks(), rules_check, freshness_check],
+    jobs=[*shift_jobs(), drain_job(), refresh_job, redrive_job],
     schedules=[drain_schedule(_settings), refresh_schedule],
     sensors=[
         *intake_sensors(_settings),
@@ -30,6 +32,7 @@ defs = dg.Definitions(
         retry_relay(_settings),
         seed_scheduler(_settings),
         health_probe(),
+        dlq_index,
     ],
     # One for the process: ticks share it, so that consumers and connections stay open.
     resources={"wiring": Wiring(_settings)},

@@ -11,6 +11,7 @@ import dagster as dg
 from issuetracker_dagster.defs.assets import lag_observations, queue_observations, table_observations
 from issuetracker_dagster.defs.buffers import look_at_buffers
 from issuetracker_dagster.defs.checks import check_evaluations, queue_state
+from issuetracker_dagster.defs.dlq_checks import look_at_dlq
 from issuetracker_dagster.defs.rules import look_at_rules
 from issuetracker_dagster.defs.sources import look_at_sources
 from issuetracker_dagster.errors import TransientError, Unavailable
@@ -34,7 +35,7 @@ class HealthProbe:
         events: list[AssetEvent] = []
         words: list[str] = []
         problems: list[str] = []
-        for look in (_lags, look_at_buffers, _queues, _tables, look_at_rules, look_at_sources):
+        for look in (_lags, look_at_buffers, _queues, _tables, look_at_rules, look_at_sources, look_at_dlq):
             try:
                 found, said = look(wiring)
                 events += found

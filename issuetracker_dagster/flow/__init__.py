@@ -13,6 +13,6 @@
 - `work`         a crew of slots that claims, handles and settles; `shift` runs crews until its time is over
 - `settle`       executes the decision about a handled message
 - `retry`        the retry set back to Kafka; `reap` expired leases and the outbox
-- `dead_letter`  the form of a dead letter
+- `dead_letter`  the form of a dead letter; `dlq_index` notes those that lie there, `redrive` sends them round again
 - `supervise`    which worker runs to fail and which slots to fill
 """

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from issuetracker_dagster.adapters.kafka.arrivals import KafkaArrivals
 from issuetracker_dagster.adapters.kafka.intake import KafkaIntakeReader
 from issuetracker_dagster.adapters.kafka.letters import KafkaLetterReader
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
@@ -59,7 +60,6 @@ class Wiring(Buffering):
             parameters=self.parameters,
         )
 
-    def priority_by_source(self) -> Mapping[str, Priority]:
     @property
     def parameters(self) -> Snapshot[HostTable[ParameterRule]]:
         """What the query parameters of each host mean."""
@@ -74,6 +74,7 @@ class Wiring(Buffering):
         """The URL under which that page is published, known and stored; raises `BadUrl` and `Unavailable`."""
         return name_of(url, self.parameters())
 
+    def priority_by_source(self) -> Mapping[str, Priority]:
         """Sources whose jobs have a priority whatever the rules say."""
         by_source = self.settings.publish.priority_by_source
         return {source: priority_from_label(word) for source, word in by_source.items()}
@@ -149,6 +150,10 @@ class Wiring(Buffering):
     @property
     def letter_reader(self) -> KafkaLetterReader:
         return self._part("letter_reader", lambda: KafkaLetterReader(self.kafka))
+
+    @property
+    def arrivals(self) -> KafkaArrivals:
+        return self._part("arrivals", lambda: KafkaArrivals(self.kafka))
 
     @property
     def redriver(self) -> Redriver:

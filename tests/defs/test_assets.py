@@ -164,7 +164,7 @@ def test_the_probe_observes_every_topic_queue_and_table_of_real_servers(
     }
     read_topics = {topic for facts in FACTS.values() for topic in facts.inputs}
     assert observations.keys() == {
-        *(topic_key(topic) for topic in read_topics),
+        *(topic_key(topic) for topic in (*read_topics, Topic.DLQ)),
         *(queue_key(stage) for stage in QUEUED_STAGES),
         *(buffer_key(topic) for topic in BUFFERED),
         *(table_key(name) for name in TABLES),

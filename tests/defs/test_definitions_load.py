@@ -19,7 +19,7 @@ from tests.defs.looking import sensors, ticked
 STAGE_LIBRARIES = ("sklearn", "scipy", "numpy", "trafilatura", "lxml", "aiohttp", "dateparser", "datasketch", "pebble")
 INTAKES = {f"{stage.value}_intake" for stage in QUEUED_STAGES}
 WORKERS = {f"{stage.value}_workers" for stage in Stage}
-SENSORS = INTAKES | WORKERS | {"retry_relay", "seed_scheduler", "health_probe"}
+SENSORS = INTAKES | WORKERS | {"retry_relay", "seed_scheduler", "health_probe", "dlq_index"}
 
 
 def skip_text(defs: dg.Definitions, name: str, instance: dg.DagsterInstance) -> str:
@@ -43,7 +43,9 @@ def test_every_sensor_and_job_is_there_and_describes_itself(load_definitions: An
     by_name = {sensor.name: sensor for sensor in repository.sensor_defs}
     jobs = {job.name: job for job in repository.get_all_jobs() if not job.name.startswith("__")}
     assert by_name.keys() == SENSORS
-    assert jobs.keys() == {f"{stage.value}_shift" for stage in Stage} | {"drain_backlog", "refresh_priority_rules"}
+    assert jobs.keys() == {f"{stage.value}_shift" for stage in Stage} | {
+        "drain_backlog", "refresh_priority_rules", "redrive_dead_letters",
+    }  # fmt: skip
     for thing in (*by_name.values(), *jobs.values()):
         assert len(thing.description or "") > 40, thing.name
 

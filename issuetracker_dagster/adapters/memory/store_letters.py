@@ -53,8 +53,9 @@ class MemoryDeadLetterIndex:
     def count(self, wanted: LetterFilter | None = None) -> int:
         return len(self._meant(wanted)) if wanted else len(self.letters)
 
-    def by_stage(self, since_ms: int) -> Mapping[str, int]:
-        return Counter(letter.stage for letter in self._meant(LetterFilter(since_ms=since_ms, states=())))
+    def tally(self, since_ms: int) -> Mapping[tuple[str, str], int]:
+        young = self._meant(LetterFilter(since_ms=since_ms, states=()))
+        return dict(Counter((letter.stage, letter.reason) for letter in young).most_common(1_000))
 
     def mark(self, letter_ids: Collection[int], state: LetterState, at_ms: int) -> int:
         with self._lock:

@@ -26,6 +26,7 @@ from issuetracker_dagster.model.message import Record
 T = TypeVar("T")
 
 _AT_ONCE = 500
+_PAIRS = 1_000
 _REMOVED_AT_ONCE = 5_000
 """Rows of one delete: one over months of letters would hold up every other writer."""
 _FACTS = [column for column in DeadLetterRow.__table__.columns if column.name in Letter.__struct_fields__]
@@ -71,10 +72,12 @@ class SqlDeadLetterIndex:
         with reading(self._engine) as connection:
             return connection.execute(query.where(*_conditions(wanted)) if wanted else query).scalar_one()
 
-    def by_stage(self, since_ms: int) -> Mapping[str, int]:
-        query = select(DeadLetterRow.stage, func.count()).where(DeadLetterRow.at_ms >= since_ms)
+    def tally(self, since_ms: int) -> Mapping[tuple[str, str], int]:
+        pair = DeadLetterRow.stage, DeadLetterRow.reason
+        query = select(*pair, func.count()).where(DeadLetterRow.at_ms >= since_ms).group_by(*pair)
         with reading(self._engine) as connection:
-            return {row[0]: row[1] for row in connection.execute(query.group_by(DeadLetterRow.stage))}
+            found = connection.execute(query.order_by(func.count().desc()).limit(_PAIRS))
+            return {(stage, reason): count for stage, reason, count in found}
 
     def mark(self, letter_ids: Collection[int], state: LetterState, at_ms: int) -> int:
         marked = 0
