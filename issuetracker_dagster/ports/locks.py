@@ -55,7 +55,11 @@ class IngestionLock(Protocol):
         """
 
     def confirm(self, marks: Sequence[tuple[Mark, int]]) -> None:
-        """Turn pending markers into full ones that last so many milliseconds each."""
+        """Turn pending markers of these owners into full ones that last so many milliseconds each; creates none.
+
+        A marker that went meanwhile stays away: its job fell out of the buffer, and nobody would release it again. What
+        took longer than a minute may be published once more, which is the lesser evil.
+        """
 
     def abandon(self, marks: Sequence[Mark]) -> None:
         """Remove pending markers of these owners, after a failure or a drop."""

@@ -70,11 +70,24 @@ def test_a_marker_does_not_outlive_a_publish_that_never_came_back(impatient: Ing
     assert begins(impatient, URL, "another")
 
 
-def test_a_confirmed_url_is_known_even_if_its_pending_marker_had_lapsed(impatient: IngestionLock, world: World) -> None:
+def test_10_what_was_released_before_it_was_confirmed_stays_free(ingestion: IngestionLock) -> None:
+    """A job may fall out of the buffer between the push and the confirmation."""
+    assert begins(ingestion, URL, "root-1")
+    ingestion.release([Mark(URL, "root-1")])
+    ingestion.confirm([(Mark(URL, "root-1"), DAY_MS)])
+    assert ingestion.view(URL) is None
+
+
+def test_confirming_touches_nobody_elses_marker_and_prolongs_no_confirmed_one(
+    impatient: IngestionLock, world: World
+) -> None:
     assert begins(impatient, URL, "slow")
     world.passes(PENDING_MS + 10)
-    impatient.confirm([(Mark(URL, "slow"), DAY_MS)])
-    assert not begins(impatient, URL, "another")
+    assert begins(impatient, URL, "another")
+    impatient.confirm([(Mark(URL, "another"), 60_000), (Mark(URL, "slow"), DAY_MS), (Mark(URL, "another"), DAY_MS)])
+    view = impatient.view(URL)
+    assert view is not None
+    assert (view.owner, view.pending, view.expires_in_ms <= 60_000) == ("another", False, True)
 
 
 def test_an_abandoned_url_is_free_at_once(ingestion: IngestionLock) -> None:

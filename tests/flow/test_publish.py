@@ -9,6 +9,7 @@ from issuetracker_dagster.adapters.memory.readers import MemoryProducer
 from issuetracker_dagster.adapters.memory.topics import MemoryBroker
 from issuetracker_dagster.adapters.memory.urls import MemoryIngestionLock
 from issuetracker_dagster.errors import PublishFailed, Unavailable
+from issuetracker_dagster.flow.buffer import release_marks
 from issuetracker_dagster.flow.publish import Request, root_id_of
 from issuetracker_dagster.flow.resolve import priority_table
 from issuetracker_dagster.flow.rules import HostTable
@@ -233,6 +234,22 @@ def test_redis_lost_in_the_middle_of_a_batch_stops_nothing(failing: str) -> None
     world.ingestion = NoRedis(world.clock, failing)
     report = world.publisher().publish([request(), request("https://news.example.com/ads/1")])
     assert (len(report.published), report.blacklisted) == (1, 1)
+
+
+def test_10_a_job_that_falls_out_of_the_buffer_at_once_locks_its_url_out_for_nobody() -> None:
+    world = World()
+
+    class Overflowing(MemoryProducer):
+        def publish(self, records: Sequence[Outgoing]) -> None:
+            super().publish(records)
+            release_marks(world.ingestion, records[:1])
+
+    world.producer = Overflowing(world.broker)
+    links = [request(), request(f"{URL}2")]
+    world.publisher().publish(links)
+    world.producer = MemoryProducer(world.broker)
+    report = world.publisher().publish(links)
+    assert (len(report.published), report.known) == (1, 1)
 
 
 def test_what_passes_dedupe_by_meets_no_marker_and_leaves_none() -> None:

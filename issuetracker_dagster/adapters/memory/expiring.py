@@ -23,10 +23,6 @@ class ExpiringValues:
             value = self._get(name)
             return None if value is None else (value, self._values[name][1] - self._clock.now_ms())
 
-    def put(self, name: str, value: str, ttl_ms: int) -> None:
-        with self._lock:
-            self._put(name, value, ttl_ms)
-
     def take(self, name: str, value: str, ttl_ms: int) -> bool:
         """Set the value where there is none or the same one already; False while another is there."""
         with self._lock:
@@ -37,10 +33,14 @@ class ExpiringValues:
 
     def prolong(self, name: str, value: str, ttl_ms: int) -> bool:
         """Let the value last `ttl_ms` from now if it is still this one."""
+        return self.replace(name, value, value, ttl_ms)
+
+    def replace(self, name: str, value: str, other: str, ttl_ms: int) -> bool:
+        """Set the other value if it is still this one."""
         with self._lock:
             if self._get(name) != value:
                 return False
-            self._put(name, value, ttl_ms)
+            self._put(name, other, ttl_ms)
             return True
 
     def delete(self, name: str, value: str) -> bool:

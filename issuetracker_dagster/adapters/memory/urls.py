@@ -26,7 +26,7 @@ class MemoryIngestionLock:
 
     def confirm(self, marks: Sequence[tuple[Mark, int]]) -> None:
         for mark, ttl_ms in marks:
-            self._markers.put(mark.url, f"full:{mark.owner}", ttl_ms)
+            self._markers.replace(mark.url, f"pending:{mark.owner}", f"full:{mark.owner}", ttl_ms)
 
     def abandon(self, marks: Sequence[Mark]) -> None:
         for mark in marks:

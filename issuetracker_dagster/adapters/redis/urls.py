@@ -34,9 +34,11 @@ class RedisIngestionLock:
         return answers
 
     def confirm(self, marks: Sequence[tuple[Mark, int]]) -> None:
-        # Unconditional: the URL is out, whether or not the pending marker outlived the publish.
-        puts = [([_marker(mark.url)], [f"full:{mark.owner}", str(ttl_ms)]) for mark, ttl_ms in marks]
-        script("value_put").run_many(self._client, puts)
+        own = [
+            ([_marker(mark.url)], [f"pending:{mark.owner}", f"full:{mark.owner}", str(ttl_ms)])
+            for mark, ttl_ms in marks
+        ]
+        script("value_replace").run_many(self._client, own)
 
     def abandon(self, marks: Sequence[Mark]) -> None:
         script("value_delete").run_many(self._client, [([_marker(m.url)], [f"pending:{m.owner}"]) for m in marks])
