@@ -11,6 +11,7 @@ import msgspec
 
 from issuetracker_dagster.errors import CommitRefused, Malformed, Unavailable
 from issuetracker_dagster.flow.dead_letter import bury, dead_letter
+from issuetracker_dagster.flow.intake_positions import ends, overtaken
 from issuetracker_dagster.model.intake_note import Note, read_note
 from issuetracker_dagster.model.message import Record, message_of
 from issuetracker_dagster.model.queue import QueueEntry, queue_entry
@@ -68,6 +69,8 @@ class ZSetIntake:
         self._clock = clock
         self._batch = batch
         self._committed: dict[TopicPartition, int] = {}
+        self._holder = 0
+        """The epoch of the lock under which this intake committed last."""
 
     def tick(self, budget_ms: int) -> IntakeReport:
         """Store what Kafka holds and what arrives, until the budget is used up or the queue is full.
@@ -91,12 +94,13 @@ class ZSetIntake:
         if self._reader.has_members():
             return IntakeReport(skipped=LEAVING)
         epoch = self._queue.open()
-        committed = self._reader.committed()
+        committed = self._standing(self._reader.committed(), epoch)
         offsets = {partition: position.offset for partition, position in committed.items()}
         if offsets != self._committed:
             # Somebody else read on meanwhile, another intake or workers in direct mode: continue from there.
             self._reader.reset()
             self._committed = offsets
+        self._holder = hold.epoch
         try:
             rewound_to_ms = self._rewind_if_lost(epoch, committed)
             self._refresh_note(epoch, committed)
@@ -126,12 +130,12 @@ class ZSetIntake:
         result = self._queue.push([entry for _, entry in entries])
         self._queue.settle_writes()
         refused = set(result.refused)
-        ends = _ends(records, {id(record) for record, entry in entries if entry.member in refused})
+        upto = ends(records, {id(record) for record, entry in entries if entry.member in refused})
         if not self._locks.renew(hold, budget_ms + LOCK_MARGIN_MS):
             # Another intake is at work by now and has its own position: ours must not overwrite it.
             logger.warning("lost the intake lock", extra=action("intake.lost_lock", stage=self._stage.value))
             raise CommitRefused("another intake took over")
-        self._commit(ends, epoch)
+        self._commit(upto, epoch)
         logger.debug("stored %d", result.added, extra=action("intake.stored", stage=self._stage.value))
         return IntakeReport(
             stored=result.added,
@@ -151,19 +155,33 @@ class ZSetIntake:
                 dead.append((record, str(error)))
         return entries, dead
 
-    def _commit(self, ends: Mapping[TopicPartition, int], epoch: str) -> None:
-        if not ends:
+    def _commit(self, upto: Mapping[TopicPartition, int], epoch: str) -> None:
+        if not upto:
             return
         note = msgspec.json.encode(self._note(epoch)).decode()
         # After the note was drawn up: that of a queue which was lost since `epoch` was read would forget what it held.
         if self._queue.open() != epoch:
             raise Unavailable(f"the queue {self._queue.name} was lost meanwhile; the next tick fills it again")
-        self._reader.commit({partition: Position(offset, note) for partition, offset in ends.items()})
-        self._committed |= ends
+        self._reader.commit({partition: Position(offset, note) for partition, offset in upto.items()})
+        self._committed |= upto
 
     def _note(self, epoch: str) -> Note:
         times = [self._queue.oldest_source_ms(), self._retries.oldest_source_ms(self._stage)]
-        return Note(epoch, min((time for time in times if time is not None), default=None), self._clock.now_ms())
+        oldest_ms = min((time for time in times if time is not None), default=None)
+        return Note(epoch, oldest_ms, self._clock.now_ms(), self._holder)
+
+    def _standing(self, committed: Mapping[TopicPartition, Position], epoch: str) -> Mapping[TopicPartition, Position]:
+        """What is committed, put right where an intake that had lost its lock took back what this one committed."""
+        late = overtaken(committed, self._committed, epoch, self._holder)
+        if not late:
+            return committed
+        logger.warning(
+            "an intake that had lost its lock committed %d partitions; this one's place stands",
+            len(late),
+            extra=action("intake.lost_lock", stage=self._stage.value),
+        )
+        self._commit(late, epoch)
+        return {**committed, **{partition: Position(offset) for partition, offset in late.items()}}
 
     def _rewind_if_lost(self, epoch: str, committed: Mapping[TopicPartition, Position]) -> int | None:
         notes = [note for position in committed.values() if (note := read_note(position.metadata))]
@@ -205,19 +223,6 @@ class ZSetIntake:
                 gap.last - 1,
                 extra=action("intake.offsets_lost", stage=self._stage.value, count=gap.last - gap.first),
             )
-
-
-def _ends(records: Sequence[Record], refused: set[int]) -> dict[TopicPartition, int]:
-    """The next offset of each partition, never past a record that wasn't stored."""
-    ends: dict[TopicPartition, int] = {}
-    blocked: set[TopicPartition] = set()
-    for record in records:
-        partition = (record.origin.topic, record.origin.partition)
-        if id(record) in refused:
-            blocked.add(partition)
-        if partition not in blocked:
-            ends[partition] = record.origin.offset + 1
-    return ends
 
 
 def _sum(total: IntakeReport, step: IntakeReport) -> IntakeReport:

@@ -1,6 +1,6 @@
 """The intake: stored, then committed; nothing skipped, nothing lost, whatever comes in between."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
@@ -11,6 +11,7 @@ from issuetracker_dagster.model.message import Outgoing, decode_envelope
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import PushResult, QueueEntry
 from issuetracker_dagster.model.stage import FACTS, Stage, Topic
+from issuetracker_dagster.ports.topics import Position, TopicPartition
 from tests.flow.world import World, dlq_notes, message
 
 GROUP = FACTS[Stage.PARSER].group
@@ -250,6 +251,44 @@ def test_an_intake_that_is_alone_keeps_its_place_between_ticks() -> None:
     for _ in range(3):
         intake.tick(2_000)
     assert reader.resets == 1  # the first tick finds what the intake before it committed
+
+
+def test_finding_24_an_intake_resumed_after_its_lock_takes_back_nothing_that_its_successor_committed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    queue = world.queue()
+    world.send(Topic.FETCHED, *[message(f"m{n}") for n in range(60)])
+    successor = world.intake(queue)
+
+    class Stopped(MemoryIntakeReader):
+        """Stopped once in the last moment before a commit, until another intake has done all the work."""
+
+        def commit(self, positions: Mapping[TopicPartition, Position]) -> None:
+            world.fake_clock.advance(60_000)
+            successor.tick(2_000)
+            queue.ack(queue.claim("c1", 100, 60_000).leases)
+            super().commit(positions)
+
+    world.intake(queue, batch=2, reader=Stopped(world.broker, Topic.FETCHED.value, GROUP)).tick(10)
+    assert committed(world) < 60
+    report = successor.tick(2_000)
+    assert (report.stored, report.known, committed(world)) == (0, 0, 60)
+    assert "had lost its lock" in caplog.text
+    world.send(Topic.FETCHED, message("later"))
+    assert successor.tick(2_000).stored == 1
+
+
+def test_offsets_that_people_set_back_are_obeyed() -> None:
+    world = World()
+    queue = world.queue()
+    world.send(Topic.FETCHED, *[message(f"m{n}") for n in range(6)])
+    intake = world.intake(queue)
+    intake.tick(2_000)
+    queue.ack(queue.claim("c1", 100, 60_000).leases)
+    by_hand = MemoryIntakeReader(world.broker, Topic.FETCHED.value, GROUP)
+    by_hand.commit({partition: Position(0) for partition in by_hand.committed()})
+    assert intake.tick(2_000).stored == 6
 
 
 class CountingReader(MemoryIntakeReader):
