@@ -31,6 +31,19 @@ class Killable:
         assert self._identity is not None
         children.stop(self._identity, grace_s=10.0, first=signal.SIGKILL)
 
+    def freeze(self) -> None:
+        """It hangs: connections stay open and nothing is answered."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """It goes on with what it had been sent."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._identity is not None
+        assert children.is_alive(self._identity)
+        os.kill(self._identity.pid, number)
+
     def stop(self) -> None:
         """End it in order."""
         if self._identity is not None:
