@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-BENCHES = ("queue", "buffer", "priority_wait", "resolve")
+BENCHES = ("queue", "buffer", "publish", "priority_wait", "resolve")
 
 
 def main() -> int:
