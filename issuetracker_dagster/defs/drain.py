@@ -51,7 +51,7 @@ def drain_schedule(settings: Settings) -> dg.ScheduleDefinition:
         if off:
             return off
         wiring.ready()
-        asked = supervisor.tick(context.instance, wiring.heartbeats, wiring.clock, slots=1)
+        asked = supervisor.tick(context.instance, wiring.heartbeats, wiring.machine_clock, slots=1)
         return asked if isinstance(asked, dg.SkipReason) else asked[0]
 
     return tick
@@ -142,6 +142,6 @@ class StrandedBuffer:
         rested = silent_ms is None or silent_ms > PAUSE_MS
         left = any(buffer.state().backlog for buffer in wiring.buffers.values())
         asked = self._supervisor.tick(
-            context.instance, wiring.heartbeats, wiring.clock, slots=1 if left and rested else 0
+            context.instance, wiring.heartbeats, wiring.machine_clock, slots=1 if left and rested else 0
         )
         return [] if isinstance(asked, dg.SkipReason) else asked

@@ -48,6 +48,7 @@ class Supervisor:
         self._dead_after_ms = dead_after_ms
         self._unreadable_at = -math.inf
         self._seen: dict[str, Heartbeat] = {}
+        self._known_since: dict[str, int] = {}
 
     def tick(
         self, instance: dg.DagsterInstance, heartbeats: Heartbeats, clock: Clock, *, slots: int
@@ -62,8 +63,8 @@ class Supervisor:
             return dg.SkipReason(
                 f"heartbeats could just be read again; workers get {GRACE_S:.0f} s to show signs of life"
             )
-        runs = worker_runs(instance, self._job)
         now_ms = clock.now_ms()
+        runs = self._none_of_the_future(worker_runs(instance, self._job), now_ms)
         plan = plan_slots(
             self._job.beats_as,
             runs,
@@ -84,6 +85,22 @@ class Supervisor:
                 f"{math.ceil(min(waits.values()) / 1000)} s. The newest failed run of {self._job.name} says why"
             )
         return [run_request(self._job, slot) for slot in due]
+
+    def _none_of_the_future(self, runs: Sequence[WorkerRun], now_ms: int) -> list[WorkerRun]:
+        """Runs as old as their records say, or as long as they are known here since this machine's clock was put back.
+
+        Otherwise a dead run without a heartbeat would keep its slot until the clock has caught up.
+        """
+        known = self._known_since
+        self._known_since = {run.run_id: min(known.get(run.run_id, now_ms), now_ms) for run in runs}
+        return [
+            msgspec.structs.replace(
+                run,
+                created_ms=min(run.created_ms, self._known_since[run.run_id]),
+                started_ms=None if run.started_ms is None else min(run.started_ms, self._known_since[run.run_id]),
+            )
+            for run in runs
+        ]
 
     def _remember(self, beats: Sequence[Heartbeat], runs: Sequence[WorkerRun]) -> Sequence[Heartbeat]:
         """The latest sign of life of each run.
@@ -150,7 +167,7 @@ def wait_ms(failed_at_ms: Sequence[int], now_ms: int) -> int:
     if len(failed_at_ms) < 2:
         return 0
     pause_ms = min(LONGEST_WAIT_MS, FIRST_WAIT_MS << min(len(failed_at_ms) - 2, 10))
-    return max(0, max(failed_at_ms) + pause_ms - now_ms)
+    return min(pause_ms, max(0, max(failed_at_ms) + pause_ms - now_ms))  # a clock that was put back adds nothing
 
 
 def run_request(job: SlotJob, slot: int) -> dg.RunRequest:

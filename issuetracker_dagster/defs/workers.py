@@ -39,7 +39,7 @@ def worker_sensor(stage: Stage, settings: Settings) -> dg.SensorDefinition:
         if off:
             return off
         wiring.ready()
-        asked = supervisor.tick(context.instance, wiring.heartbeats, wiring.clock, slots=slots)
+        asked = supervisor.tick(context.instance, wiring.heartbeats, wiring.machine_clock, slots=slots)
         return asked if isinstance(asked, dg.SkipReason) else dg.SensorResult(run_requests=asked)
 
     return tick

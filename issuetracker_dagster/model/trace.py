@@ -15,7 +15,7 @@ Action = Literal[
     "redis.unavailable", "database.unavailable", "fetch.blocked", "fetch.breaker_open", "robots.unavailable",
     "extract.too_complex", "extract.crashed", "rule.missed", "page.index",
     "enrich.step_failed", "service.started", "service.stopped", "slot.relaunched",
-    "slot.zombie", "tick.skipped", "shift.unfenced",
+    "slot.zombie", "tick.skipped", "shift.unfenced", "clock.skewed",
     "buffer.stored", "buffer.trimmed", "buffer.recovered", "buffer.emptied", "drain.published", "drain.paused",
     "drain.resumed", "drain.skipped", "drain.fenced", "throttle.held", "throttle.open",
     "rules.refreshed", "rules.refused", "rules.unread", "host.upgraded", "seed.stale", "seed.adapted",

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from issuetracker_dagster.adapters.clock import SystemClock
+from issuetracker_dagster.adapters.clock import ServerClock, SystemClock
 from issuetracker_dagster.adapters.kafka.connection import KafkaConnection
 from issuetracker_dagster.adapters.kafka.lag import KafkaLag
 from issuetracker_dagster.adapters.kafka.producer import KafkaTopicProducer
@@ -41,7 +41,9 @@ class Connections:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.clock = SystemClock()
+        self.clock = ServerClock(lambda: self.heartbeats.now_ms())
+        self.machine_clock = SystemClock()
+        """The clock of Dagster's own records, which are written by this machine or one like it."""
         self._lock = threading.Lock()
         self._building: dict[str, threading.RLock] = {}
         self._parts: dict[str, Any] = {}

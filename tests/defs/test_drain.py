@@ -45,10 +45,10 @@ class Scene:
         self.instance = instance
         self.clock = FakeClock(time.time_ns() // 1_000_000)
         self.heartbeats = MemoryHeartbeats(self.clock)
-        self.switch = MemoryBufferSwitch()
+        self.switch = MemoryBufferSwitch(self.clock)
         self.buffer = MemoryBuffer("publisher:buffer:normal")
         self.wiring: Wiring = (defs.resources or {})["wiring"]
-        self.wiring.clock = self.clock
+        self.wiring.clock = self.wiring.machine_clock = self.clock
         self.wiring._parts |= {
             "heartbeats": self.heartbeats,
             "topics": True,
@@ -190,7 +190,7 @@ def test_while_the_toggle_is_on_the_relay_leaves_the_buffer_alone(
     scene = Scene(load_definitions(**{VARIABLE: "true"}), stored_instance)
     scene.switch.turn(on=True)
     scene.buffer.push([entry()])
-    scene.passes(3_600)
+    scene.passes(120)
     assert scene.relay_asks_for() == []
     assert scene.switch.is_on() is True
 
@@ -219,7 +219,7 @@ class FailingSwitch(MemoryBufferSwitch):
 def test_publishers_see_the_switch_within_two_seconds_and_keep_it_while_redis_is_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    switch = FailingSwitch()
+    switch = FailingSwitch(FakeClock(0))
     view = SwitchView(switch)
     assert view() is False
     switch.turn(on=True)

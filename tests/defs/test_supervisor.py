@@ -264,3 +264,18 @@ def test_waits_between_failing_runs_double_up_to_five_minutes() -> None:
     waits_s = [wait_ms([1_000_000] * count, 1_000_000) // 1000 for count in range(10)]
     assert waits_s == [0, 0, 10, 20, 40, 80, 160, 300, 300, 300]
     assert wait_ms([1_000_000] * 50, 2_000_000) == 0
+
+
+def test_a_dead_run_whose_record_is_of_the_future_is_failed_as_soon_as_any_other(scene: Scene) -> None:
+    """This machine's clock was put back by an hour after the run had begun."""
+    run_id = scene.run()
+    scene.passes(-3_600)
+    assert scene.tick() == []
+    scene.passes(DEAD_AFTER_MS / 1000 + 1)
+    assert scene.tick() == ["0"]
+    assert scene.status(run_id) is DagsterRunStatus.FAILURE
+
+
+def test_a_clock_that_was_put_back_makes_no_slot_wait_longer_than_its_pause() -> None:
+    now_ms = 1_750_000_000_000
+    assert wait_ms([now_ms + 3_600_000, now_ms + 3_590_000], now_ms) == 10_000
