@@ -73,8 +73,9 @@ def _why_stranded(health: BufferHealth) -> str:
             "launching the job drain_backlog drains at once, switching the schedule off sends jobs straight to Kafka"
         )
     return (
-        f"buffering is off, {health.state.backlog} jobs are left and {silent}. The sensor retry_relay starts one that "
-        "empties the buffer, unless it is off itself; launch the job drain_backlog once, or switch its schedule on"
+        f"jobs go straight to Kafka, {health.state.backlog} jobs are left and {silent}. While the schedule "
+        "drain_backlog is off, the sensor retry_relay starts one that empties the buffer; the ticks of whichever is on "
+        "say why none works. Launching the job drain_backlog drains at once"
     )
 
 

@@ -27,7 +27,7 @@ RENEW_S = 15.0
 CONTROL_S = 0.25
 ACCEPTS_S = 1.0
 SWITCH_S = 10.0
-"""How often the switch is set anew, in case Redis lost it."""
+"""How often the switch is set anew: it goes off by itself, and Redis may lose it."""
 QUIET_S = 10.0
 """How long buffers must stay empty after the switch went off: publishers may have looked at it a moment before."""
 

@@ -69,13 +69,20 @@ class Buffer(Protocol):
         """Nothing of the batch waits any more. Raises `StaleLease` as `pause` does."""
 
 
+SWITCH_LASTS_MS = 150_000
+"""How long buffering stays on when no drain run renews it: a drain run that ended or died is followed within a minute,
+takes some seconds to start, and may have to wait for the lock of a dead one.
+"""
+
+
 class BufferSwitch(Protocol):
     """Whether publishers put jobs aside: kept in Redis, where every process that publishes can see it.
 
-    A drain run switches it on when it begins, so that no job waits for a drainer that never was; the toggle going off
-    switches it off.
+    A drain run switches it on when it begins and goes on doing so, so that no job waits for a drainer that never was
+    or won't come back; the toggle going off switches it off.
     """
 
     def is_on(self) -> bool: ...
 
-    def turn(self, *, on: bool) -> None: ...
+    def turn(self, *, on: bool) -> None:
+        """On lasts for `SWITCH_LASTS_MS`, unless it is turned again."""

@@ -19,7 +19,7 @@ from issuetracker_dagster.flow.throttle import BacklogThrottler
 from issuetracker_dagster.model.buffer import BufferState
 from issuetracker_dagster.model.stage import FACTS, Stage, Topic
 from issuetracker_dagster.model.trace import action
-from issuetracker_dagster.ports.buffer import BufferSwitch
+from issuetracker_dagster.ports.buffer import SWITCH_LASTS_MS, BufferSwitch
 from issuetracker_dagster.ports.locks import Heartbeats
 from issuetracker_dagster.wiring.connections import Connections
 
@@ -28,10 +28,8 @@ logger = logging.getLogger(__name__)
 BUFFER_KEYS = {Topic.CRAWL_NORMAL: "publisher:buffer:normal", Topic.CRAWL_LOW: "publisher:buffer:low"}
 DRAINER = "drain_backlog"
 """The name under which a drain run gives signs of life."""
-DRAINER_SILENT_AFTER_MS = 150_000
-"""Silence after which nobody can be expected to drain: a drain run that ended or died is followed within a minute, and
-takes some seconds to start.
-"""
+DRAINER_SILENT_AFTER_MS = SWITCH_LASTS_MS
+"""Silence after which nobody can be expected to drain."""
 SWITCH_EVERY_S = 2.0
 
 

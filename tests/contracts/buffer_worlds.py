@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from issuetracker_dagster.adapters.clock import SystemClock
 from issuetracker_dagster.adapters.memory.buffer import MemoryBuffer, MemoryBufferSwitch
 from issuetracker_dagster.adapters.redis.buffer import RedisBuffer, RedisBufferSwitch
 from issuetracker_dagster.model.buffer import BufferedJob, encode_buffered
 from issuetracker_dagster.model.message import Outgoing
-from issuetracker_dagster.ports.buffer import Buffer, BufferSwitch
+from issuetracker_dagster.ports.buffer import SWITCH_LASTS_MS, Buffer, BufferSwitch
 from tests.contracts.redis_worlds import World, open_world
 
 NOW_MS = 1_750_000_000_000
@@ -29,8 +30,10 @@ class BufferWorld:
             return MemoryBuffer(self.key, max_len=max_len)
         return RedisBuffer(self.world.client, self.key, max_len=max_len)
 
-    def switch(self) -> BufferSwitch:
-        return MemoryBufferSwitch() if self.world.client is None else RedisBufferSwitch(self.world.client)
+    def switch(self, lasts_ms: int = SWITCH_LASTS_MS) -> BufferSwitch:
+        if self.world.client is None:
+            return MemoryBufferSwitch(SystemClock(), lasts_ms=lasts_ms)
+        return RedisBufferSwitch(self.world.client, f"{self.key}:on", lasts_ms=lasts_ms)
 
 
 def open_buffer_world(request: pytest.FixtureRequest) -> BufferWorld:

@@ -9,6 +9,7 @@ from issuetracker_dagster.model.buffer import BufferState
 from issuetracker_dagster.ports.buffer import Buffer
 from tests.contracts.buffer_worlds import NOW_MS, BufferWorld, drained, entries, job, names, open_buffer_world
 from tests.contracts.redis_worlds import CLUSTER, WORLDS
+from tests.waiting import eventually, stays
 
 
 @pytest.fixture(params=[*WORLDS, CLUSTER])
@@ -245,3 +246,13 @@ def test_the_switch_is_off_until_it_is_turned_on(world: BufferWorld) -> None:
     for on in (True, True, False, False, True):
         switch.turn(on=on)
         assert switch.is_on() is on
+
+
+def test_the_switch_goes_off_by_itself_unless_it_is_turned_on_again(world: BufferWorld) -> None:
+    switch = world.switch(lasts_ms=200)
+    switch.turn(on=True)
+    assert switch.is_on()
+    eventually(lambda: not switch.is_on())
+    lasting = world.switch()
+    lasting.turn(on=True)
+    assert stays(lasting.is_on, for_s=0.3, interval_s=0.05)

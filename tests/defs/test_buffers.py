@@ -58,7 +58,7 @@ def test_jobs_stranded_in_a_buffer_that_is_off_are_an_error_that_says_what_to_do
     assert result.severity is dg.AssetCheckSeverity.ERROR
     said = result.description or ""
     assert "7 jobs are left" in said
-    assert "launch the job drain_backlog once, or switch its schedule on" in said
+    assert "Launching the job drain_backlog drains at once" in said
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ class DrainWorld(World):
         self.normal = MemoryBuffer("publisher:buffer:normal", max_len=max_len)
         self.low = MemoryBuffer("publisher:buffer:low", max_len=max_len)
         self.buffers = {Topic.CRAWL_NORMAL.value: self.normal, Topic.CRAWL_LOW.value: self.low}
-        self.switch = MemoryBufferSwitch()
+        self.switch = MemoryBufferSwitch(self.clock)
         self.memory_lag = MemoryLag(self.broker)
 
     def first_publisher(self, **changes: Any) -> BufferingProducer:

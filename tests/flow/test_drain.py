@@ -14,6 +14,7 @@ from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.retry import RetryEntry
 from issuetracker_dagster.model.stage import Topic
+from issuetracker_dagster.ports.buffer import SWITCH_LASTS_MS
 from issuetracker_dagster.ports.locks import Mark
 from issuetracker_dagster.ports.topics import TopicPartition
 from tests.flow.drain_world import DrainWorld, Refusing, job
@@ -409,6 +410,15 @@ def test_the_switch_is_on_before_the_first_cycle_and_off_before_the_last() -> No
 
     summary = world.drain(producer=Watching(), accepts=accepts, duration_ms=3_600_000)
     assert (switched, world.switch.is_on(), summary.reason) == ([True], False, EMPTIED)
+
+
+def test_a_drain_run_keeps_the_switch_on_and_without_one_nothing_waits_for_a_drainer_that_never_comes() -> None:
+    world = DrainWorld()
+    world.drain(duration_ms=3 * SWITCH_LASTS_MS)
+    assert world.switch.is_on()
+    world.fake_clock.advance(SWITCH_LASTS_MS + 1)
+    world.first_publisher().publish([job("a-0")])
+    assert world.arrived() == ["a-0"]
 
 
 def test_the_switch_follows_the_toggle_also_within_a_long_cycle() -> None:

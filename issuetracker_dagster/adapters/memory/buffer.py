@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from issuetracker_dagster.errors import StaleLease
 from issuetracker_dagster.model.buffer import BufferState, buffered_ms_of
+from issuetracker_dagster.ports.buffer import SWITCH_LASTS_MS
+from issuetracker_dagster.ports.clock import Clock
 
 
 class MemoryBuffer:
@@ -116,11 +118,13 @@ class MemoryBuffer:
 class MemoryBufferSwitch:
     """`BufferSwitch` of one process."""
 
-    def __init__(self) -> None:
-        self._on = False
+    def __init__(self, clock: Clock, *, lasts_ms: int = SWITCH_LASTS_MS) -> None:
+        self._clock = clock
+        self._lasts_s = lasts_ms / 1000
+        self._on_until = float("-inf")
 
     def is_on(self) -> bool:
-        return self._on
+        return self._clock.monotonic() < self._on_until
 
     def turn(self, *, on: bool) -> None:
-        self._on = on
+        self._on_until = self._clock.monotonic() + self._lasts_s if on else float("-inf")

@@ -16,6 +16,7 @@ from issuetracker_dagster.adapters.redis.scripts import script
 from issuetracker_dagster.errors import ConfigError, StaleLease
 from issuetracker_dagster.model.buffer import BufferState, buffered_ms_of
 from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.ports.buffer import SWITCH_LASTS_MS
 
 logger = logging.getLogger(__name__)
 
@@ -165,13 +166,16 @@ class RedisBuffer:
 class RedisBufferSwitch:
     """`BufferSwitch` in Redis; it can be turned while the server is full."""
 
-    def __init__(self, client: RedisClient, key: str = "publisher:buffer:on") -> None:
+    def __init__(
+        self, client: RedisClient, key: str = "publisher:buffer:on", *, lasts_ms: int = SWITCH_LASTS_MS
+    ) -> None:
         self._client = client
         self._key = key
+        self._lasts_ms = lasts_ms
 
     def is_on(self) -> bool:
         with redis_errors("buffer_switch"):
             return bool(command(self._client, "EXISTS", self._key))
 
     def turn(self, *, on: bool) -> None:
-        script("buffer_note").run(self._client, [self._key], ["1" if on else ""])
+        script("buffer_switch").run(self._client, [self._key], [str(self._lasts_ms) if on else ""])
