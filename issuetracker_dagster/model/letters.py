@@ -149,8 +149,8 @@ def letter_of(record: Record) -> Letter:
         dlq_offset=record.origin.offset,
         logged_ms=logged_ms,
         redrive_count=_number(values.get(REDRIVE_COUNT), 0, 2**31 - 1),
-        # A time from the future would keep the letter out of every search by age.
-        at_ms=at_ms if 0 < at_ms <= logged_ms + _DAY_MS else logged_ms,
+        # A time far from the record's own would keep the letter from being found by age, or have it forgotten at once.
+        at_ms=at_ms if abs(at_ms - logged_ms) <= _DAY_MS else logged_ms,
     )
 
 

@@ -21,13 +21,12 @@ def ago(milliseconds: int) -> int:
 
 def some(terminal: Terminal) -> None:
     """Three letters, youngest last, and one of random bytes."""
-    now = ago(0)
     given = [
-        written("old", at_ms=ago(2 * DAY_MS), reason="expired", stage=Stage.ENRICH),
-        written("mid", b'{"url": "https://news.example.com/1"}', at_ms=ago(3_600_000)),
-        written("new", at_ms=ago(60_000), other=(("redrive_count", b"3"),)),
+        (written("old", at_ms=0, reason="expired", stage=Stage.ENRICH), 2 * DAY_MS),
+        (written("mid", b'{"url": "https://news.example.com/1"}', at_ms=0), 3_600_000),
+        (written("new", at_ms=0, other=(("redrive_count", b"3"),)), 60_000),
     ]
-    records = [lying(each, offset, logged_ms=now) for offset, each in enumerate(given)]
+    records = [lying(each, offset, logged_ms=ago(age_ms)) for offset, (each, age_ms) in enumerate(given)]
     terminal.stores.dead_letters.record([indexed(each) for each in (*records, junk(9, logged_ms=ago(DAY_MS)))])
 
 
