@@ -116,11 +116,14 @@ def _exchange(client: redis.Redis, commands: Sequence[_Words]) -> list[Any]:
         except ResponseError as refusal:
             return refusal
 
-    def after_failure(_: Exception) -> None:
+    def after_failure(_: BaseException) -> None:
         connection.disconnect()
 
     try:
         return cast("list[Any]", connection.retry.call_with_retry(once, after_failure))
+    except BaseException as error:
+        after_failure(error)  # interrupted, its replies would go to whoever has the connection next
+        raise
     finally:
         pool.release(connection)
 
