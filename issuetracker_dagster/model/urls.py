@@ -54,13 +54,17 @@ class ParameterRule(msgspec.Struct, frozen=True, kw_only=True):
     any_order: bool = False
 
 
+PARAMETER_OPTIONS = ("keep_params", "drop_params", "any_param_order")
+
+
 def parameter_rule(options: Mapping[str, str]) -> ParameterRule | None:
     """What a parser rule's options say: `keep_params` and `drop_params`, one name a line; `any_param_order`: `true`."""
+    *names, order = PARAMETER_OPTIONS
     keep, drop = (
         frozenset(line.strip().lower() for line in options.get(name, "").splitlines() if line.strip())
-        for name in ("keep_params", "drop_params")
+        for name in names
     )
-    any_order = options.get("any_param_order", "").strip().lower() == "true"
+    any_order = options.get(order, "").strip().lower() == "true"
     return ParameterRule(keep=keep - drop, drop=drop, any_order=any_order) if keep or drop or any_order else None
 
 

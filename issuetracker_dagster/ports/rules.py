@@ -1,6 +1,6 @@
 """The rules of parsing, priority, politeness and refusal, kept in SQL. Without a database all raise Unavailable."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -19,6 +19,11 @@ class ParserRules(Protocol):
         """(host, path, priority) of all enabled rules, newest version of each, in saved order.
 
         Rows come unjudged: people edit them in SQL, and one that is no rule mustn't cost the others.
+        """
+
+    def with_options(self, names: Sequence[str]) -> Sequence[tuple[str, str, Mapping[str, str]]]:
+        """(host, path, options) of the enabled rules that have one of these options, newest version of each, in saved
+        order. Cheap where few have one.
         """
 
     def all(self) -> Sequence[ParserRule]:

@@ -14,7 +14,7 @@ from issuetracker_dagster.flow.resolve import PriorityTable, priority_table
 from issuetracker_dagster.flow.rules import HostTable, sift
 from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode
 from issuetracker_dagster.model.trace import action
-from issuetracker_dagster.model.urls import ParameterRule, parameter_rule
+from issuetracker_dagster.model.urls import PARAMETER_OPTIONS, ParameterRule, parameter_rule
 from issuetracker_dagster.ports.rules import ParserRules, RuleSnapshots
 
 logger = logging.getLogger(__name__)
@@ -106,9 +106,9 @@ class LatestParameters:
 
     def __call__(self) -> HostTable[ParameterRule]:
         said = (
-            (rule.host_pattern, rule.path_pattern, parameters)
-            for rule in self._rules.all()
-            if rule.enabled and (parameters := parameter_rule(rule.options))
+            (host, path, parameters)
+            for host, path, options in self._rules.with_options(PARAMETER_OPTIONS)
+            if (parameters := parameter_rule(options))
         )
         good, _ = sift(said)  # what is refused is told when the rules are refreshed
         return HostTable(good)

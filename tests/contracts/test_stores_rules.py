@@ -147,6 +147,27 @@ def test_any_version_of_a_rule_finds_what_is_in_force(stores: Stores) -> None:
     assert stores.parser_rules.get(99) is None
 
 
+def test_rules_that_have_an_option_are_found_as_they_are_in_force(stores: Stores) -> None:
+    rules = stores.parser_rules
+    for host, path, options in (
+        ("z.com", "/a", {"keep_params": "rss"}),
+        ("a.com", "", {"kind": "keep_params", "keepXparams": '"keep_params"'}),
+        ("a.com", "/가", {"drop_params": "sid\n가"}),
+        ("b.com", "", {"drop_params": "old"}),
+        ("c.com", "", {"drop_params": "off"}),
+    ):
+        rules.save(ParserRule(host_pattern=host, path_pattern=path, options=options))
+    rules.save(ParserRule(host_pattern="b.com", options={"kind": "news"}))
+    rules.save(ParserRule(host_pattern="z.com", path_pattern="/a", options={"keep_params": "rss\nref"}))
+    rules.save(ParserRule(host_pattern="z.com", path_pattern="/a", options={}, enabled=False))
+    rules.set_enabled(rules.all()[-1].rule_id, enabled=False)
+    assert list(rules.with_options(["keep_params", "drop_params"])) == [
+        ("z.com", "/a", {"keep_params": "rss\nref"}),
+        ("a.com", "/가", {"drop_params": "sid\n가"}),
+    ]
+    assert list(rules.with_options(["no_such"])) == []
+
+
 def test_the_longest_path_that_a_rule_may_have_is_stored(stores: Stores) -> None:
     assert stores.parser_rules.save(rule(path="가" * 500)).version == 1
 

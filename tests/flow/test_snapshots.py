@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,9 +13,10 @@ from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.flow.resolve import PriorityTable
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, PriorityRule
+from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, ParserRule, PriorityRule
+from issuetracker_dagster.model.urls import ParameterRule
 from issuetracker_dagster.ports.rules import RuleSnapshot
-from issuetracker_dagster.wiring.snapshots import LatestBlacklist, LatestPriorities, Snapshot
+from issuetracker_dagster.wiring.snapshots import LatestBlacklist, LatestParameters, LatestPriorities, Snapshot
 
 
 def test_nobody_sees_the_rules_before_they_were_read_once() -> None:
@@ -125,6 +126,22 @@ def test_a_database_that_goes_out_keeps_the_rules_of_before() -> None:
     snapshots.is_out = True
     assert rules() is before
     assert len(before) == 1
+
+
+def test_parameters_of_a_host_are_as_its_rules_say_now_and_an_unfit_rule_is_left_out() -> None:
+    class Edited(MemoryParserRules):
+        def with_options(self, names: Sequence[str]) -> Sequence[tuple[str, str, Mapping[str, str]]]:
+            return [("Bad Host", "", {"keep_params": "x"}), *super().with_options(names)]
+
+    rules = Edited()
+    rules.save(ParserRule(host_pattern="a.com", options={"keep_params": " \n", "kind": "news"}))
+    parameters = Snapshot(LatestParameters(rules), HostTable[ParameterRule](()), every_s=0)
+    assert len(parameters()) == 0
+    rules.save(ParserRule(host_pattern="a.com", path_pattern="^/view", options={"any_param_order": "true"}))
+    assert parameters().find("http://a.com/view?b=1") == ParameterRule(any_order=True)
+    assert parameters().find("http://a.com/other?b=1") is None
+    rules.set_enabled(rules.all()[1].rule_id, enabled=False)
+    assert len(parameters()) == 0
 
 
 def test_one_bad_blacklist_entry_is_left_out_alone_and_told_once(caplog: pytest.LogCaptureFixture) -> None:

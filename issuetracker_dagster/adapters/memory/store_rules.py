@@ -1,7 +1,7 @@
 """Rules and their snapshots in memory."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -46,11 +46,6 @@ class MemoryParserRules:
         return sorted(found, key=lambda r: (forms.index(r.host_pattern), -len(r.path_pattern), -r.version, r.rule_id))
 
     def priority_rules(self, limit: int) -> Sequence[PriorityRule]:
-        newest: dict[_RuleKey, ParserRule] = {}
-        for rule in self._rules:
-            if rule.enabled and rule.version >= newest.get(_key(rule), rule).version:
-                newest[_key(rule)] = rule
-        saved_order = list(dict.fromkeys(_key(rule) for rule in self._rules))
         return [
             PriorityRule(
                 host=rule.host_pattern,
@@ -58,8 +53,18 @@ class MemoryParserRules:
                 priority=Priority(rule.crawl_priority),
                 rule_id=rule.rule_id,
             )
-            for rule in sorted(newest.values(), key=lambda rule: saved_order.index(_key(rule)))[:limit]
+            for rule in self._enabled()[:limit]
         ]
+
+    def with_options(self, names: Sequence[str]) -> Sequence[tuple[str, str, Mapping[str, str]]]:
+        return [
+            (rule.host_pattern, rule.path_pattern, rule.options)
+            for rule in self._enabled()
+            if any(name in rule.options for name in names)
+        ]
+
+    def _enabled(self) -> list[ParserRule]:
+        return [rule for rule in self.all() if rule.enabled]
 
     def all(self) -> Sequence[ParserRule]:
         versions: dict[_RuleKey, list[ParserRule]] = {}

@@ -1,9 +1,10 @@
 """Rules by which pages are read and links are judged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, Subquery, Text, cast, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute
 
 from issuetracker_dagster.adapters.sql.blacklist import SqlBlacklist, SqlFetcherRules
 from issuetracker_dagster.adapters.sql.engine import reading, writing
@@ -55,15 +56,8 @@ class SqlParserRules:
         return sorted(rules, key=lambda r: (forms.index(r.host_pattern), -len(r.path_pattern), -r.version, r.rule_id))
 
     def priority_rules(self, limit: int) -> Sequence[PriorityRule]:
-        one = (ParserRuleRow.host_pattern, ParserRuleRow.path_pattern, ParserRuleRow.target_type)
-        # A successor keeps the place of the rule's first version, enabled or not.
-        place = func.min(ParserRuleRow.rule_id).over(partition_by=one).label("place")
-        row = (*one[:2], ParserRuleRow.crawl_priority, ParserRuleRow.rule_id, ParserRuleRow.enabled)
-        placed = select(*row, *one[2:], ParserRuleRow.version, place).subquery()
-        rule = (placed.c.host_pattern, placed.c.path_pattern, placed.c.target_type)
-        age = func.row_number().over(partition_by=rule, order_by=placed.c.version.desc()).label("age")
-        enabled = select(*placed.c, age).where(placed.c.enabled).subquery()
-        query = select(enabled).where(enabled.c.age == 1).order_by(enabled.c.place).limit(limit)
+        used = _enabled(ParserRuleRow.crawl_priority, ParserRuleRow.rule_id)
+        query = select(used).where(used.c.age == 1).order_by(used.c.place).limit(limit)
         with reading(self._engine) as connection:
             return [
                 PriorityRule(
@@ -74,6 +68,16 @@ class SqlParserRules:
                 )
                 for found in connection.execute(query).mappings()
             ]
+
+    def with_options(self, names: Sequence[str]) -> Sequence[tuple[str, str, Mapping[str, str]]]:
+        used = _enabled(ParserRuleRow.options)
+        # What only looks like the name of one is left out below.
+        may_have = or_(*(cast(used.c.options, Text).contains(f'"{name}"', autoescape=True) for name in names))
+        query = select(used).where(used.c.age == 1, may_have).order_by(used.c.place)
+        with reading(self._engine) as connection:
+            found = connection.execute(query).mappings().all()
+        read = ((row["host_pattern"], row["path_pattern"], _options(row["options"])) for row in found)
+        return [(host, path, options) for host, path, options in read if not options.keys().isdisjoint(names)]
 
     def all(self) -> Sequence[ParserRule]:
         query = select(ParserRuleRow.__table__).order_by(ParserRuleRow.rule_id)
@@ -139,6 +143,24 @@ class SqlParserRules:
 
     def save_fetcher_rule(self, rule: FetcherRule) -> None:
         self._fetcher_rules.save(rule)
+
+
+def _enabled(*columns: InstrumentedAttribute[Any]) -> Subquery:
+    """Enabled versions with these columns, host and path. The newest of a rule has the age 1; `place` orders rules as
+    they were saved.
+    """
+    one = (ParserRuleRow.host_pattern, ParserRuleRow.path_pattern, ParserRuleRow.target_type)
+    # A successor keeps the place of the rule's first version, enabled or not.
+    place = func.min(ParserRuleRow.rule_id).over(partition_by=one).label("place")
+    placed = select(*one, *columns, ParserRuleRow.enabled, ParserRuleRow.version, place).subquery()
+    rule = (placed.c.host_pattern, placed.c.path_pattern, placed.c.target_type)
+    age = func.row_number().over(partition_by=rule, order_by=placed.c.version.desc()).label("age")
+    return select(*placed.c, age).where(placed.c.enabled).subquery()
+
+
+def _options(stored: Any) -> dict[str, str]:
+    # Somebody may have edited them in SQL, and what is none mustn't cost the options of all other rules.
+    return {name: said for name, said in stored.items() if isinstance(said, str)} if isinstance(stored, dict) else {}
 
 
 def _priority(value: Any) -> Any:
