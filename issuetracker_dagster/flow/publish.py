@@ -126,16 +126,15 @@ class Publisher:
         return Report(messages, len(asked) - len(fresh), len(fresh) - len(allowed), len(requests) - len(asked))
 
     def _fresh(self, asked: Sequence["_Asked"]) -> list["_Asked"]:
-        """Those that nobody has published lately; a link that a page has twice is there once, with or without Redis."""
+        """Those that nobody has published lately; a URL asked for twice is there once, with or without Redis."""
         seen: set[str] = set()
         answers = iter(self._dedupe.begin(_marks(asked)))
         fresh = []
         for each in asked:
             if each.request.dedupe:
-                is_new = next(answers) and each.root_id not in seen
-                seen.add(each.root_id)
-                if not is_new:
+                if not next(answers) or each.job.url in seen:
                     continue
+                seen.add(each.job.url)
             fresh.append(each)
         return fresh
 

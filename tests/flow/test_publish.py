@@ -220,11 +220,20 @@ def test_first_publishes_of_a_host_keep_their_order() -> None:
         assert numbers == list(range(host, 1_200, 7))
 
 
-def test_without_redis_publishing_goes_on_and_a_link_that_a_page_has_twice_is_published_once() -> None:
+def test_without_redis_publishing_goes_on_and_a_url_asked_for_twice_is_published_once() -> None:
     world = World()
     world.ingestion = NoRedis(world.clock)
-    report = world.publisher().publish([request(), request("https://news.example.com/b"), request()])
-    assert (len(report.published), report.known) == (2, 1)
+    links = [request(), request("https://news.example.com/b"), request(), request(parent="another page")]
+    report = world.publisher().publish(links)
+    assert (len(report.published), report.known) == (2, 2)
+
+
+def test_6_a_link_behind_that_of_another_page_is_taken_up_by_the_page_that_began_with_it() -> None:
+    world = World()
+    world.ingestion.begin([Mark(URL, root_id_of("page", URL))])  # its publisher died
+    report = world.publisher().publish([request(parent="another page"), request(), request(parent="another page")])
+    assert [message.headers.root_id for message in report.published] == [root_id_of("page", URL)]
+    assert report.known == 2
 
 
 @pytest.mark.parametrize("failing", ["confirm", "abandon"])
