@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka.errors import KafkaError
 
+from issuetracker_dagster.adapters.kafka.header_names import accept_any_header_names
 from issuetracker_dagster.errors import TransientError, Unavailable
 
 DEFAULT_TOPIC_PREFIX = "issuetracker."
@@ -52,7 +53,8 @@ class KafkaConnection:
         }
 
     def consumer_options(self) -> dict[str, Any]:
-        """What every consumer is given."""
+        """What every consumer is given; from here on odd header names are read, too."""
+        accept_any_header_names()
         return {
             "enable_auto_commit": False,
             "allow_auto_create_topics": False,
