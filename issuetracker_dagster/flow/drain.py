@@ -131,7 +131,6 @@ class _Run:
         self._accepts = accepts
         self._control = control
         self._reason = ""
-        self._lost = False
         self._renewed_at = clock.monotonic()
         self._next_control = self._next_accepts = self._next_turn = 0.0
         self._accepting = False
@@ -186,7 +185,6 @@ class _Run:
 
     def _renew(self) -> None:
         if not self._locks.renew(self._hold, LOCK_TTL_MS):
-            self._lost = True
             raise StaleLease("the drain lock ran out or went to another drainer")
         self._renewed_at = self._clock.monotonic()
 
@@ -200,13 +198,10 @@ class _Run:
             logger.debug("%s", error, extra=action("redis.unavailable"))
 
     def _take_again(self) -> bool:
-        """Hold a lock that ran out under a new epoch, unless another drainer has it."""
-        if not self._lost:
-            return False
+        """Hold a lock that ran out under a new epoch, unless another drainer has it, or it didn't run out at all."""
         hold = self._locks.acquire(DRAIN_LOCK, LOCK_TTL_MS)
         if hold is None:
             return False
-        self._lost = False
         self._hold = hold
         self._renewed_at = self._clock.monotonic()
         self._begin()
