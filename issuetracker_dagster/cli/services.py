@@ -19,7 +19,7 @@ from issuetracker_dagster.local.services import LocalServices
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.stage import QUEUED_STAGES
 from issuetracker_dagster.settings.load import Settings
-from issuetracker_dagster.wiring.buffering import buffer_health
+from issuetracker_dagster.wiring.buffering import DRAINER, buffer_health
 from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.snapshots import refresh_rules
 
@@ -90,9 +90,14 @@ def _buffers(wiring: Wiring) -> Table:
         counts = [str(state.waiting), str(state.draining), str(state.outbox)]
         table.add_row(health.topic.value, *counts, f"{health.oldest_age_ms // 1000} s", "yes" if state.paused else "no")
     silent_ms = found[0].silent_ms
-    drainer = "never" if silent_ms is None else f"{silent_ms // 1000} s ago"
+    drainer = "never" if silent_ms is None else f"{silent_ms // 1000} s ago{_mode(wiring)}"
     table.caption = f"buffering {'on' if found[0].switch_is_on else 'off'}; last sign of a drain run: {drainer}"
     return table
+
+
+def _mode(wiring: Wiring) -> str:
+    found = [mode for beat in wiring.heartbeats.alive(DRAINER) if (mode := beat.info.get("mode"))]
+    return f" ({found[-1]})" if found else ""
 
 
 def _lags(wiring: Wiring) -> Table:

@@ -97,10 +97,17 @@ def run_drain(context: dg.OpExecutionContext, wiring: Wiring) -> None:
         def control() -> str | None:
             return interrupted() or fence.reason()
 
-        signs.tell = lambda: {"mode": "buffering" if accepts() else "emptying", **_told(drainer.summary())}
+        is_waiting = False
+
+        def mode() -> str:
+            return "waiting" if is_waiting else "buffering" if accepts() else "emptying"
+
+        signs.tell = lambda: {"mode": mode(), **_told(drainer.summary())}
         summary = drainer.run(accepts=accepts, control=control, duration_ms=RUN_MS)
         while summary.reason == BUSY and not control() and wiring.clock.monotonic() < patient_until:
+            is_waiting = True
             wiring.clock.sleep(1.0)
+            is_waiting = False
             summary = drainer.run(accepts=accepts, control=control, duration_ms=RUN_MS)
     figures = _told(summary)
     context.log.info(f"{summary.reason}; {figures}")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -118,13 +119,22 @@ def test_a_second_run_ends_at_once_while_another_is_alive(
     assert backlog(on_servers) == JOBS
 
 
-def test_a_run_waits_for_the_lock_that_a_dead_one_has_left(
+def mode(wiring: Wiring) -> str:
+    """What the latest sign of a drain run says that it does."""
+    return next((beat.info.get("mode", "") for beat in wiring.heartbeats.alive(DRAINER)), "")
+
+
+def test_a_run_waits_for_the_lock_that_a_dead_one_has_left_and_says_so(
     on_servers: Wiring, load_definitions: Any, stored_instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drain_flow, "QUIET_S", 0.5)
     fill(on_servers)
     assert on_servers.locks.acquire(DRAIN_LOCK, 4_000)
-    assert drained(load_definitions, stored_instance)["reason"] == EMPTIED
+    with ThreadPoolExecutor(1) as pool:
+        waited = pool.submit(eventually, lambda: mode(on_servers) == "waiting", 30)
+        assert drained(load_definitions, stored_instance)["reason"] == EMPTIED
+    assert waited.result()
+    assert mode(on_servers) == "emptying"
     assert backlog(on_servers) == 0
 
 
@@ -210,6 +220,8 @@ def test_the_status_command_shows_the_buffers_the_switch_and_the_drainer(on_serv
     assert "Buffers before Kafka" in shown
     assert any(line.split()[1:4:2] == ["crawl.normal", "7"] for line in shown.splitlines() if "crawl.normal" in line)
     assert "buffering on; last sign of a drain run: never" in shown
+    on_servers.heartbeats.beat(DRAINER, 0, "run", {"mode": "waiting"})
+    assert " s ago (waiting)" in CliRunner().invoke(status, env={"COLUMNS": "140"}).output
 
 
 class Daemon:
