@@ -12,6 +12,7 @@
 - `handle`       one message through its stage
 - `work`         a crew of slots that claims, handles and settles; `shift` runs crews until its time is over
 - `settle`       executes the decision about a handled message
+- `flood`        a stage that gives up nearly everything pauses; `flood_gate` puts that between a crew and its source
 - `retry`        the retry set back to Kafka; `reap` expired leases and the outbox
 - `dead_letter`  the form of a dead letter; `dlq_index` notes those that lie there, `redrive` sends them round again
 - `supervise`    which worker runs to fail and which slots to fill

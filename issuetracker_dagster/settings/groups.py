@@ -176,12 +176,16 @@ class ShiftSettings(Group):
 
 
 class RetrySettings(Group):
-    title = "Retries"
+    title = "Retries and dead letters"
     retry_max_attempts: Positive = Field(3, description="tries of a message at one stage before it goes to the DLQ")
     retry_base: Duration = duration("5s", "delay before the second try; doubled for each further one")
     retry_cap: Duration = duration("5m", "longest delay between two tries")
     retry_jitter: Share = Field(0.25, description="share by which a delay is varied, either way")
     recrawl_max: Count = Field(3, description="how often later stages may have one page fetched again")
+    dlq_pause_share: Share = Field(
+        0.9,
+        description="share of a worker run's last 200 messages in the DLQ above which it pauses (not fetch); 0: never",
+    )
 
 
 class PublishSettings(Group):

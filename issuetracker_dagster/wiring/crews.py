@@ -10,6 +10,8 @@ from issuetracker_dagster.adapters.local_starts import LocalStarts
 from issuetracker_dagster.adapters.redis.starts import RedisStarts
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.flow.direct import DirectSource, TopicFeed
+from issuetracker_dagster.flow.flood import FloodGuard
+from issuetracker_dagster.flow.flood_gate import GatedSource, NotedWork
 from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
 from issuetracker_dagster.flow.handle import StageWork
 from issuetracker_dagster.flow.held_urls import HeldUrls
@@ -182,8 +184,11 @@ def _crew(
         urls=urls,
     )
     max_batch = wiring.settings.queue(row.stage.value).zset_pop_batch_size if row.has_queue else 1
+    guard = _flood_guard(wiring, row)
+    if guard:
+        pools = [Pool(GatedSource(pool.source, guard, wiring.clock), pool.size, pool.name) for pool in pools]
     return Crew(
-        work,
+        NotedWork(work, guard) if guard else work,
         pools,
         wiring.clock,
         lease_ms=lease_ms,
@@ -191,6 +196,12 @@ def _crew(
         max_deliveries=row.max_deliveries(wiring.settings),
         urls=urls,
     )
+
+
+def _flood_guard(wiring: Wiring, row: StageRow) -> FloodGuard | None:
+    """None for fetch, too: hundreds of dead links are an answer of the web, no fault of the stage."""
+    share = wiring.settings.retry.dlq_pause_share
+    return FloodGuard(row.stage, wiring.clock, share=share) if share and row.has_queue else None
 
 
 def _starts(wiring: Wiring, row: StageRow, *, has_redis: bool) -> StartCounts:
