@@ -48,6 +48,10 @@ class Ledger:
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         return [line.split()[1] for line in lines if line.startswith(what + " ")]
 
+    def count(self, what: str) -> int:
+        """How many different messages."""
+        return len(set(self.ids(what)))
+
     def cut_short(self) -> Counter[str]:
         """How often each message was begun and not ended: the deaths it was part of."""
         return Counter(self.ids("began")) - Counter(self.ids("ended"))
