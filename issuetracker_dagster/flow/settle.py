@@ -47,11 +47,15 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Later(msgspec.Struct, frozen=True):
-    """Give back and deliver again after a delay; `message` replaces the one held when it changed (in-place retry)."""
+    """Give back and deliver again after a delay; `message` replaces the one held when it changed (in-place retry).
+
+    `is_outage` when a server is out: whatever comes next would fail at it, too.
+    """
 
     delay_ms: int
     message: Message | None = None
     kind: str = "came_back"
+    is_outage: bool = False
 
 
 class Deferred(msgspec.Struct, frozen=True):
@@ -115,7 +119,7 @@ class Settler:
                     error,
                     extra=action("publish.failed", root_id=message.headers.root_id),
                 )
-                return Later(OUTAGE_DELAY_MS)
+                return Later(OUTAGE_DELAY_MS, is_outage=True)
         decision = decide(result, message.headers, self._policy, self._clock.now_ms(), self._jitter)
         try:
             return self._execute(decision, message, payload)
@@ -127,7 +131,7 @@ class Settler:
                 error,
                 extra=action("publish.failed", root_id=message.headers.root_id),
             )
-            return Kept() if isinstance(decision, DeadLetter) else Later(OUTAGE_DELAY_MS)
+            return Kept() if isinstance(decision, DeadLetter) else Later(OUTAGE_DELAY_MS, is_outage=True)
         except PermanentError as error:
             if isinstance(decision, DeadLetter):
                 logger.error("the DLQ refused %s: %s", message.identity, error, extra=action("publish.failed"))
@@ -152,8 +156,8 @@ class Settler:
             case Forward(outcome):
                 self._forward(message, outcome)
                 return Done(succeeded=True, kind="forwarded" if outcome.forward else outcome.note or "ended")
-            case ComeBack(delay_ms):
-                return Later(delay_ms)
+            case ComeBack(delay_ms, is_outage=is_outage):
+                return Later(delay_ms, is_outage=is_outage)
             case Defer(host, at_ms):
                 return Deferred(host, at_ms)
             case Retry(at_ms, reason):

@@ -159,8 +159,11 @@ class Crew:
         self._tally.count(settlement.kind)
         if isinstance(settlement, Done) and settlement.succeeded:
             slot.acks.append(delivery)
-        else:
-            self._in_hand.answer(slot.source, delivery, settlement)
+            return
+        self._in_hand.answer(slot.source, delivery, settlement)
+        if isinstance(settlement, Later) and settlement.is_outage:
+            # Each message in line would be taken, fail at the same server and be put off: thousands of tries a second.
+            self._stopping.wait(OUTAGE_PAUSE_S)
 
     def _handle(self, slot: Slot, delivery: Delivery, rest: Sequence[Delivery]) -> Settlement | None:
         """How the message ended; None when it was taken from this slot because its handler hung."""

@@ -52,11 +52,12 @@ class Defer(msgspec.Struct, frozen=True):
 
 class ComeBack(msgspec.Struct, frozen=True):
     """It isn't the message's fault (URL held by another worker, a server out): nack with a short delay, attempt
-    unchanged, so that an outage of any length uses up nobody's attempts.
+    unchanged, so that an outage of any length uses up nobody's attempts. `is_outage` tells a server from a busy URL.
     """
 
     delay_ms: int
     reason: str
+    is_outage: bool = False
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
@@ -88,7 +89,7 @@ def decide(
     if isinstance(result, UrlBusy):
         return ComeBack(BUSY_DELAY_MS, text_of(result))
     if isinstance(result, (Unavailable, PublishFailed)):
-        return ComeBack(OUTAGE_DELAY_MS, text_of(result))
+        return ComeBack(OUTAGE_DELAY_MS, text_of(result), is_outage=True)
     if isinstance(result, PermanentError):
         return DeadLetter(result.code, text_of(result))
     if isinstance(result, NeedsRefetch):
