@@ -6,10 +6,10 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test test-fast check format bench clean
+.PHONY: help setup dev demo test test-fast check format bench crash-matrix clean
 
 help:  ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(INSTALLED)  ## a virtual environment with everything pinned
 
@@ -45,6 +45,10 @@ format: $(INSTALLED)  ## rewrite the code in the one format
 
 bench: $(INSTALLED)  ## the figures, measured against what Redis and Kafka do at most
 	$(BIN)/python -m benchmarks
+
+crash-matrix: $(INSTALLED)  ## stop processes at every arrow of the journey, write docs/crash-matrix.md
+	$(BIN)/python -m tests.crash.matrix > docs/crash-matrix.md.new
+	mv docs/crash-matrix.md.new docs/crash-matrix.md
 
 clean:  ## remove the virtual environment and the caches; state in .issuetracker stays
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info

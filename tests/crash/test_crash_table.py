@@ -1,0 +1,12 @@
+"""The page of the crash matrix is that of the arrows as they are."""
+
+from tests.crash.arrows import ARROWS, Blow
+from tests.crash.table import PAGE, rows
+
+
+def test_the_committed_table_has_a_row_for_every_arrow_and_nothing_lost() -> None:
+    found = list(rows(PAGE.read_text()))
+    assert [(scene, name) for scene, name, _, _ in found] == [(arrow.scene.value, arrow.name) for arrow in ARROWS]
+    for scene, name, cells, most in found:
+        assert len(cells) == len(Blow), (scene, name)
+        assert all(lost == 0 and repeated <= most for lost, repeated in cells), (scene, name, cells)
