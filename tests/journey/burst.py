@@ -61,7 +61,7 @@ def _burst(
     drain_s = time.monotonic() - began
     assert drainer.end() == 0
     say(f"drained after {drain_s:.0f} s; reading the ledger")
-    return figures_of(publishing, everything(wiring, Topic.CRAWL_NORMAL, 3_000), watch, passing, kills, drain_s)
+    return figures_of(publishing, everything(wiring, Topic.CRAWL_NORMAL), watch, passing, kills, drain_s)
 
 
 def environment_of(plan: Plan, redis: Killable, kafka: Killable, folder: Path) -> dict[str, str]:

@@ -35,13 +35,14 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     dwell_longest_s: float
 
 
-def everything(wiring: Wiring, topic: Topic, patience_ms: int = 500) -> list[Record]:
-    """All that a topic holds, in order inside each partition; it ends once nothing comes for `patience_ms`."""
+def everything(wiring: Wiring, topic: Topic) -> list[Record]:
+    """All that a topic holds at this moment, in order inside each partition."""
+    held = sum(wiring.lag.lag("nobody", [topic]).values())
     reader = KafkaIntakeReader(wiring.kafka, topic.value, "ledger")
     records: list[Record] = []
     try:
-        while batch := reader.poll(2_000, patience_ms):
-            records += batch
+        while len(records) < held:
+            records += reader.poll(2_000, 1_000)
     finally:
         reader.close()
     return records
