@@ -21,8 +21,9 @@ from issuetracker_dagster.ports.topics import Lag, Producer
 logger = logging.getLogger(__name__)
 
 DRAIN_LOCK = "drain"
-LOCK_TTL_MS = 90_000
-"""Longer than one batch may take while Kafka and Redis both answer late; a killed drainer is replaced after it."""
+LOCK_TTL_MS = 45_000
+"""Longer than one batch takes while Kafka answers late; a killed drainer is replaced after it. Lost all the same, the
+epoch fences the buffers, and a batch is repeated at most."""
 RENEW_S = 15.0
 CONTROL_S = 0.25
 ACCEPTS_S = 1.0
