@@ -8,6 +8,9 @@ from rich.cells import cell_len
 from issuetracker_dagster.model.priority import Priority, priority_from_label
 from issuetracker_dagster.model.urls import BadUrl, spelled
 
+RULE_ID = click.IntRange(1, 2**63 - 1)
+"""As large as a column holds."""
+
 
 def page_url(context: click.Context, parameter: click.Parameter, value: str | tuple[str, ...]) -> str | tuple[str, ...]:
     """Callback of an argument that takes URLs of pages: in one form, with all their parameters."""

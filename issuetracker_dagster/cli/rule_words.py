@@ -1,6 +1,6 @@
 """How rules, and what becomes of them, are put into words for the terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import click
 
@@ -34,11 +34,17 @@ def listed(rules: Sequence[ParserRule]) -> list[str]:
             rule.path_pattern or ANY_PATH,
             rule.target_type.value,
             str(rule.version),
-            "on" if rule.enabled else "off",
+            ("on" if rule.enabled else "off") + (", broken" if rule.fault else ""),
         )
         for rule in rules
     ]
-    return columns([("id", "priority", "host", "path", "type", "version", "state"), *rows], right=frozenset({0}))
+    lines = columns([("id", "priority", "host", "path", "type", "version", "state"), *rows], right=frozenset({0}))
+    return lines + [f"{rule.fault}; it reads no page until that is mended in the database" for rule in broken(rules)]
+
+
+def broken(rules: Iterable[ParserRule]) -> list[ParserRule]:
+    """Those whose row can't be read as a whole."""
+    return [rule for rule in rules if rule.fault]
 
 
 def changed(changes: Sequence[Change]) -> list[str]:

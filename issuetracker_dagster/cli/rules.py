@@ -6,7 +6,7 @@ from typing import TypeVar
 import click
 import msgspec
 
-from issuetracker_dagster.cli.arguments import page_url, priority_word
+from issuetracker_dagster.cli.arguments import RULE_ID, page_url, priority_word
 from issuetracker_dagster.cli.rule_sets import export_rules, import_rules, preview_rules, refresh_rules
 from issuetracker_dagster.cli.rule_words import explained, listed, named, now_option, say, tell_when
 from issuetracker_dagster.flow.explain import explain
@@ -14,6 +14,7 @@ from issuetracker_dagster.flow.rule_set import place_of_rule
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.rules import ParserRule, PriorityRule, SelectorSpec, check_rule, host_forms
+from issuetracker_dagster.model.urls import host_of
 from issuetracker_dagster.ports.rules import ParserRules
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
@@ -37,7 +38,7 @@ def list_rules(host: str | None) -> None:
     """Show every rule, in the order in which they were saved."""
     found = Wiring(Settings()).stores.parser_rules.all()
     if host is not None:
-        forms = host_forms(host)
+        forms = host_forms(host_of(host if "//" in host else f"http://{host}/"))
         found = sorted(
             (rule for rule in found if rule.host_pattern in forms),
             key=lambda rule: (forms.index(rule.host_pattern), -len(rule.path_pattern)),
@@ -45,7 +46,8 @@ def list_rules(host: str | None) -> None:
     if found:
         say(listed(found))
         return
-    click.echo("There is no rule; what has no priority of its own is normal. `issuetracker rules add` adds one.")
+    about = "no rule" if host is None else f"no rule about {host}"
+    click.echo(f"There is {about}; what has no priority of its own is normal. `issuetracker rules add` adds one.")
 
 
 @rules.command("add")
@@ -53,7 +55,7 @@ def list_rules(host: str | None) -> None:
 @click.argument("path", default="")
 @click.option("--priority", required=True, callback=priority_word, help="high, normal or low.")
 @click.option("--type", "kind", type=_kinds, default=TargetType.ARTICLE.value, show_default=True, help="What it reads.")
-@click.option("--like", type=int, help="Read pages as this rule does; default: as the host's rule for any path.")
+@click.option("--like", type=RULE_ID, help="Read pages as this rule does; default: as the host's rule for any path.")
 @now_option
 def add_rule(host: str, path: str, priority: Priority, kind: str, like: int | None, now: bool) -> None:
     """Give the pages of HOST whose path matches PATH a priority.
@@ -78,7 +80,7 @@ def add_rule(host: str, path: str, priority: Priority, kind: str, like: int | No
 
 
 @rules.command("edit")
-@click.argument("rule_id", type=int)
+@click.argument("rule_id", type=RULE_ID)
 @click.option("--priority", callback=priority_word, help="high, normal or low.")
 @click.option("--host", help="Another host; the rule of the old one is switched off.")
 @click.option("--path", help="Another path expression; '' for any. The old rule is switched off.")
@@ -123,7 +125,7 @@ def edit_rule(
 
 
 @rules.command("disable")
-@click.argument("rule_ids", type=int, nargs=-1, required=True)
+@click.argument("rule_ids", type=RULE_ID, nargs=-1, required=True)
 @now_option
 def disable_rules(rule_ids: tuple[int, ...], now: bool) -> None:
     """Switch rules off; they stay and can be switched on again."""
@@ -131,7 +133,7 @@ def disable_rules(rule_ids: tuple[int, ...], now: bool) -> None:
 
 
 @rules.command("enable")
-@click.argument("rule_ids", type=int, nargs=-1, required=True)
+@click.argument("rule_ids", type=RULE_ID, nargs=-1, required=True)
 @now_option
 def enable_rules(rule_ids: tuple[int, ...], now: bool) -> None:
     """Switch rules on again."""

@@ -8,7 +8,7 @@ from issuetracker_dagster.cli.arguments import columns, page_url
 from issuetracker_dagster.cli.rule_words import ANY_PATH, say
 from issuetracker_dagster.errors import IssueTrackerError
 from issuetracker_dagster.flow.resolve import Resolution, standard_chain
-from issuetracker_dagster.flow.rules import HostTable
+from issuetracker_dagster.flow.rules import HostTable, sift
 from issuetracker_dagster.model.durations import about_duration
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.payload import CrawlJob
@@ -81,8 +81,8 @@ def _known(wiring: Wiring, url: str) -> str:
 
 def _listed(wiring: Wiring, url: str) -> str:
     entries = wiring.stores.parser_rules.blacklist()
-    table = HostTable[BlacklistEntry]((entry.host_pattern, entry.path_pattern, entry) for entry in entries)
-    entry = table.find(url)
+    good, _ = sift((entry.host_pattern, entry.path_pattern, entry) for entry in entries)
+    entry = HostTable[BlacklistEntry](good).find(url)
     if entry is None:
         return "not on it"
     what = "dropped" if entry.mode is BlacklistMode.DROP else "fetched for its links only"

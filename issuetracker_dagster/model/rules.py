@@ -34,9 +34,10 @@ class PriorityRule(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_host(host: str) -> str:
     """The host as it must be written; raises ValueError that says what to write instead."""
-    bare = host[2:] if host.startswith("*.") else host
+    front = "*." if host.startswith("*.") else ""
+    bare = host.removeprefix(front)
     if _ADDRESS.fullmatch(host):
-        return host
+        return _as_asked(host)
     if "/" in bare or ":" in bare:
         raise ValueError(f"host {host!r}: leave out scheme, port and path, write just 'news.example.com'")
     if bare != bare.lower():
@@ -44,18 +45,28 @@ def check_host(host: str) -> str:
     if "*" in bare:
         raise ValueError(f"host {host!r}: a wildcard is only allowed in front, as '*.example.com'")
     if not bare.isascii():
-        raise ValueError(f"host {host!r}: write it as it is asked for, {_in_ascii(host)!r}")
-    if not all(_HOST_LABEL.fullmatch(label) for label in bare.split(".")):
+        raise ValueError(f"host {host!r}: write it as it is asked for, {_in_urls(bare, front) or 'xn--...'!r}")
+    if not all(_HOST_LABEL.fullmatch(label) for label in bare.split(".")) or (front and bare[-1].isdigit()):
         raise ValueError(f"host {host!r} isn't a host name; write 'news.example.com' or '*.example.com'")
-    return host
+    return _as_asked(bare, front)
 
 
-def _in_ascii(host: str) -> str:
-    front = "*." if host.startswith("*.") else ""
+def _as_asked(bare: str, front: str = "") -> str:
+    # Another spelling of an address, or what only looks like a name, is the host of no URL: such a rule never matches.
+    known = _in_urls(bare, front)
+    if not known:
+        raise ValueError(f"host {front + bare!r} isn't the host of any URL; write 'news.example.com'")
+    if known != front + bare:
+        raise ValueError(f"host {front + bare!r}: write it as it is asked for, {known!r}")
+    return known
+
+
+def _in_urls(bare: str, front: str) -> str:
+    """The host as URLs have it once they are parsed; empty when none can."""
     try:
-        return front + str(URL(f"http://{host.removeprefix(front)}/").hostname)
+        return front + str(URL(f"http://{bare}/").hostname)
     except ValueError:
-        return "xn--..."
+        return ""
 
 
 @lru_cache(maxsize=4_096)
@@ -115,7 +126,10 @@ class SelectorSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ParserRule(msgspec.Struct, frozen=True, kw_only=True):
-    """How pages of a host and path are read. `options` hold the article pattern and excludes of categories."""
+    """How pages of a host and path are read. `options` hold the article pattern and excludes of categories.
+
+    `fault` is why the selectors and options of its row can't be read; both are then empty here.
+    """
 
     rule_id: int = 0
     host_pattern: str
@@ -126,6 +140,7 @@ class ParserRule(msgspec.Struct, frozen=True, kw_only=True):
     selectors: dict[str, SelectorSpec] = {}
     options: dict[str, str] = {}
     crawl_priority: int = 2
+    fault: str = ""
 
 
 def in_force(versions: Iterable[ParserRule]) -> ParserRule:

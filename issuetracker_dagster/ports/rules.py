@@ -27,7 +27,10 @@ class ParserRules(Protocol):
         """
 
     def all(self) -> Sequence[ParserRule]:
-        """Every rule as it is in force (its newest enabled version, else its newest), in saved order."""
+        """Every rule as it is in force (its newest enabled version, else its newest), in saved order.
+
+        One that can't be read is among them and says why: no other rule is hidden by it.
+        """
 
     def get(self, rule_id: int) -> ParserRule | None:
         """The rule of which that is a version, as `all` has it."""

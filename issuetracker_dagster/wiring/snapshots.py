@@ -10,7 +10,7 @@ from issuetracker_dagster.adapters.clock import SystemClock
 from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.flow.refresh import PriorityRulesRefresher, RefreshReport
-from issuetracker_dagster.flow.resolve import PriorityTable, priority_table
+from issuetracker_dagster.flow.resolve import PriorityTable
 from issuetracker_dagster.flow.rules import HostTable, sift
 from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode
 from issuetracker_dagster.model.trace import action
@@ -73,7 +73,11 @@ class LatestPriorities:
         # Building a table of thousands of rules takes a second; asking for the version, a millisecond.
         if self._snapshots.latest_version() != self._version:
             latest = self._snapshots.latest()
-            self._table = priority_table(latest.rules if latest else ())
+            # Made by another version of the program, it may hold a rule that this one doesn't take.
+            good, refused = sift((rule.host, rule.path, rule) for rule in (latest.rules if latest else ()))
+            for reason in refused:
+                logger.warning("a rule of the snapshot is refused: %s", reason, extra=action("rules.refused"))
+            self._table = HostTable(good)
             self._version = latest.version if latest else 0
         return self._table
 

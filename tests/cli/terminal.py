@@ -1,5 +1,6 @@
 """The `issuetracker` command as somebody types it, on a migrated SQLite of its own."""
 
+import sqlite3
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -58,6 +59,11 @@ class Terminal:
         code, output = self.run(*words, typed=typed)
         assert code != 0, output
         return output
+
+    def breaks_selectors(self, rule_id: int) -> None:
+        """As somebody does who edits the table by hand."""
+        with sqlite3.connect(self.folder / "issuetracker.db") as database:
+            database.execute("UPDATE parser_rules SET selectors = '{oops' WHERE rule_id = ?", (rule_id,))
 
     def write(self, name: str, text: str) -> None:
         """Put a file into the folder."""

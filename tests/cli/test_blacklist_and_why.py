@@ -1,5 +1,6 @@
 """`issuetracker blacklist` and `issuetracker why`."""
 
+import sqlite3
 import time
 
 import click
@@ -139,3 +140,13 @@ def test_every_command_has_a_help_text_that_says_what_it_does(words: tuple[str, 
     assert command.help.split("\n\n")[0].rstrip().endswith(".")
     for option in command.params:
         assert not isinstance(option, click.Option) or option.help, option.name
+
+
+def test_why_goes_on_when_somebody_wrote_an_entry_that_is_none(terminal: Terminal) -> None:
+    terminal.does("blacklist", "add", "*.example.com")
+    with sqlite3.connect(terminal.folder / "issuetracker.db") as database:
+        database.execute(
+            "INSERT INTO parser_blacklist (entry_hash, host_pattern, path_pattern, mode, source)"
+            " VALUES ('x', 'news.example.com', '(', 'drop', 'sql')"
+        )
+    assert lines(terminal, URL)["blacklist"] == "dropped, by the entry *.example.com (any path) (manual)"

@@ -156,3 +156,29 @@ def test_the_rules_of_a_host_are_listed_in_the_order_in_which_they_are_asked(ter
         terminal.does("rules", "add", host, path, "--priority", "high")
     listed = terminal.does("rules", "list", "--host", HOST).splitlines()
     assert [line.split()[0] for line in listed] == ["id", "3", "2", "1"]
+
+
+@pytest.mark.parametrize("host", ["News.Example.com", "news.example.com.", "https://news.example.com:8080/x"])
+def test_the_rules_of_a_host_are_listed_whatever_its_spelling(terminal: Terminal, host: str) -> None:
+    terminal.does("rules", "add", "news.example.com", "--priority", "low")
+    assert "1  low" in terminal.does("rules", "list", "--host", host)
+    assert "There is no rule about a.com" in terminal.does("rules", "list", "--host", "a.com")
+
+
+def test_a_rule_that_cannot_be_read_is_listed_and_hides_no_other(terminal: Terminal) -> None:
+    terminal.does("rules", "add", "a.com", "--priority", "low")
+    terminal.does("rules", "add", "b.com", "--priority", "high")
+    terminal.breaks_selectors(1)
+    said = terminal.does("rules", "list")
+    assert "on, broken" in said
+    assert "parser rule 1 can't be read" in said
+    assert "Added rule 3" in terminal.does("rules", "add", "c.com", "--priority", "low")
+    terminal.does("rules", "edit", "2", "--priority", "normal")
+    assert "parser rule 1 can't be read" in terminal.fails("rules", "edit", "1", "--priority", "high")
+    terminal.does("rules", "disable", "1")
+    assert "off, broken" in terminal.does("rules", "list")
+
+
+@pytest.mark.parametrize("command", [["edit", "--priority", "low"], ["disable"], ["enable"]])
+def test_an_id_that_no_column_holds_is_a_wrong_argument(terminal: Terminal, command: list[str]) -> None:
+    assert terminal.run("rules", *command, "9" * 30)[0] == 2

@@ -110,6 +110,14 @@ def test_publishers_swap_the_whole_table_for_a_newer_version_and_read_it_once() 
     assert len(rules()) == 0
 
 
+def test_a_rule_that_an_older_version_took_costs_no_other_of_its_snapshot(caplog: pytest.LogCaptureFixture) -> None:
+    snapshots = MemoryRuleSnapshots()
+    unfit = PriorityRule(host="0x7f.1", priority=Priority.LOW, rule_id=3)
+    snapshots.save("f1", [unfit, *high("^/a")], 1)
+    assert len(Snapshot(LatestPriorities(snapshots), PriorityTable(()), every_s=0)()) == 1
+    assert "write it as it is asked for, '127.0.0.1'" in caplog.text
+
+
 def test_a_database_that_goes_out_keeps_the_rules_of_before() -> None:
     class Failing(MemoryRuleSnapshots):
         is_out = False

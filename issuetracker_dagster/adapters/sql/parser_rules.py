@@ -10,6 +10,7 @@ from issuetracker_dagster.adapters.sql.blacklist import SqlBlacklist, SqlFetcher
 from issuetracker_dagster.adapters.sql.engine import reading, writing
 from issuetracker_dagster.adapters.sql.rule_versions import (
     Overtaken,
+    any_rule,
     change,
     grouped,
     hold_table,
@@ -82,7 +83,7 @@ class SqlParserRules:
     def all(self) -> Sequence[ParserRule]:
         query = select(ParserRuleRow.__table__).order_by(ParserRuleRow.rule_id)
         with reading(self._engine) as connection:
-            rows = [parser_rule(row) for row in connection.execute(query).mappings()]
+            rows = [any_rule(row) for row in connection.execute(query).mappings()]
         return [in_force(versions) for versions in grouped(rows)]
 
     def get(self, rule_id: int) -> ParserRule | None:

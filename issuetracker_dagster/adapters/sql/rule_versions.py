@@ -1,6 +1,6 @@
 """The versions of one parser rule inside a transaction: reading, adding and changing them together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, select, text, update
@@ -95,6 +95,20 @@ def parser_rule(row: RowMapping) -> ParserRule:
     except msgspec.ValidationError as error:
         # People edit this table; what they wrote must be named, not blamed on a page.
         raise PermanentError(f"parser rule {row['rule_id']} can't be read: {error}", code="invalid_rule") from None
+    return _with(row, selectors, options)
+
+
+def any_rule(row: RowMapping) -> ParserRule:
+    """The rule of a row; one that can't be read says why."""
+    try:
+        return parser_rule(row)
+    except PermanentError as error:
+        return _with(row, {}, {}, fault=str(error))
+
+
+def _with(
+    row: RowMapping, selectors: Mapping[str, SelectorSpec], options: Mapping[str, str], fault: str = ""
+) -> ParserRule:
     return ParserRule(
         rule_id=row["rule_id"],
         host_pattern=row["host_pattern"],
@@ -102,9 +116,10 @@ def parser_rule(row: RowMapping) -> ParserRule:
         target_type=TargetType(row["target_type"]),
         version=row["version"],
         enabled=row["enabled"],
-        selectors=selectors,
-        options=options,
+        selectors=dict(selectors),
+        options=dict(options),
         crawl_priority=row["crawl_priority"],
+        fault=fault,
     )
 
 
@@ -115,7 +130,7 @@ def _held(connection: Connection, rule: ParserRule) -> list[ParserRule]:
 
 
 def _insert(connection: Connection, rule: ParserRule) -> ParserRule:
-    values = {name: value for name, value in msgspec.to_builtins(rule).items() if name != "rule_id"}
+    values = {name: value for name, value in msgspec.to_builtins(rule).items() if name not in ("rule_id", "fault")}
     added = insert_into(connection, ParserRuleRow).values(**values).on_conflict_do_nothing()
     rule_id = connection.execute(added.returning(ParserRuleRow.rule_id)).scalar_one_or_none()
     if rule_id is None:

@@ -1,7 +1,7 @@
 """The ground of every table: base class, names of constraints, and column types that mean the same in both dialects."""
 
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
 
 from sqlalchemy import JSON, BigInteger, CheckConstraint, Integer, MetaData, SmallInteger, String, Text
 from sqlalchemy.engine import Dialect
@@ -35,6 +35,25 @@ class SafeText(TypeDecorator[str]):
         except UnicodeEncodeError:
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return text
+
+
+class EditedJson(TypeDecorator[Any]):
+    """JSON that people edit in SQL: what is none (SQLite takes any text) comes as that text, and who reads the row says
+    so; raised from here, one row would hide all others and nobody knew which it was."""
+
+    impl = JSON
+    cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
+        read = super().result_processor(dialect, coltype)
+
+        def lenient(value: Any) -> Any:
+            try:
+                return read(value) if read else value
+            except ValueError:
+                return value
+
+        return lenient
 
 
 class Table(DeclarativeBase):

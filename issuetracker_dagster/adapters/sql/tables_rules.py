@@ -5,6 +5,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from issuetracker_dagster.adapters.sql.schema import (
     KEEP_IDS,
+    EditedJson,
     Id,
     Sha256,
     Small,
@@ -36,8 +37,8 @@ class ParserRuleRow(Table):
     target_type: Mapped[Word]
     version: Mapped[int] = mapped_column(server_default="1")
     enabled: Mapped[bool] = mapped_column(server_default=true())
-    selectors: Mapped[dict[str, object]] = mapped_column(server_default="{}")
-    options: Mapped[dict[str, str]] = mapped_column(server_default="{}")
+    selectors: Mapped[dict[str, object]] = mapped_column(EditedJson, server_default="{}")
+    options: Mapped[dict[str, str]] = mapped_column(EditedJson, server_default="{}")
     crawl_priority: Mapped[Small] = mapped_column(server_default="2")
 
 
