@@ -1,10 +1,18 @@
 """`issuetracker rules import|export|preview|refresh`: rules as a whole, from and to a file and on to the publishers."""
 
-from pathlib import Path
-
 import click
 
-from issuetracker_dagster.cli.rule_words import changed, count_of, now_option, previewed, refreshed, say, tell_when
+from issuetracker_dagster.cli.files import read_text, write_text
+from issuetracker_dagster.cli.rule_words import (
+    broken,
+    changed,
+    count_of,
+    now_option,
+    previewed,
+    refreshed,
+    say,
+    tell_when,
+)
 from issuetracker_dagster.cli.rules_file import WrongFile, read_rules, written
 from issuetracker_dagster.flow.preview import preview
 from issuetracker_dagster.flow.refresh import judged
@@ -44,18 +52,19 @@ def import_rules(file: str, dry_run: bool, disable_missing: bool, now: bool) -> 
 
 
 @click.command("export")
-@click.argument("file", required=False, type=click.Path(dir_okay=False, writable=True))
+@click.argument("file", required=False, type=click.Path(dir_okay=False, writable=True, allow_dash=True))
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it is there.")
 def export_rules(file: str | None, overwrite: bool) -> None:
     """Write every rule as `import` reads it, to FILE or the terminal."""
     found = Wiring(Settings()).stores.parser_rules.all()
-    if file is None:
+    if faults := [rule.fault for rule in broken(found)]:
+        raise click.ClickException(
+            "nothing was written, since what is in these rules would be lost: " + "; ".join(faults)
+        )
+    if file is None or file == "-":
         click.echo(written(found), nl=False)
         return
-    path = Path(file)
-    if path.exists() and not overwrite:
-        raise click.ClickException(f"{file} is there already; --overwrite replaces it, comments and all")
-    path.write_text(written(found), encoding="utf-8")
+    write_text(file, written(found), overwrite=overwrite)
     click.echo(f"Wrote {count_of(len(found), 'rule')} to {file}.")
 
 
@@ -98,10 +107,7 @@ def refresh_rules() -> None:
 
 def _read(file: str) -> list[WantedRule]:
     try:
-        with click.open_file(file, encoding="utf-8") as opened:
-            return read_rules(opened.read())
-    except UnicodeDecodeError:
-        raise click.ClickException(f"{file} isn't UTF-8 text; nothing was changed") from None
+        return read_rules(read_text(file))
     except WrongFile as error:
         faults = "\n".join(f"  {fault}" for fault in error.faults)
         raise click.ClickException(f"nothing was changed, since {file} has faults:\n{faults}") from None

@@ -19,6 +19,7 @@ from typing import TypeVar
 import msgspec
 import yaml
 
+from issuetracker_dagster.cli.files import NotPlainYaml, composed, repeated_keys, value_of
 from issuetracker_dagster.flow.rule_set import Place, WantedRule
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority, priority_from_label
@@ -40,12 +41,14 @@ class WrongFile(ValueError):
 def read_rules(text: str) -> list[WantedRule]:
     """The rules of a file; raises `WrongFile` with all its faults."""
     try:
-        _refuse_repeated_keys(text)
-        found = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        if isinstance(error, WrongFile):
-            raise
-        raise WrongFile([f"the file isn't YAML: {' '.join(str(error).split())}"]) from None
+        root = composed(text)
+        repeated = repeated_keys(root) if root else []
+        found = value_of(root) if root and not repeated else None
+    except NotPlainYaml as error:
+        raise WrongFile([str(error)]) from None
+    if repeated:
+        # Readers take the last of two equal keys, so that one of two priorities would vanish without a word.
+        raise WrongFile([f"line {line}: {key!r} is there twice; leave one out" for line, key in repeated])
     if not isinstance(found, dict) or not isinstance(found.get("rules"), list):
         raise WrongFile(["the file has no list named rules; write 'rules:' and below it '- host: news.example.com'"])
     faults = [_unknown(str(key), ("rules",), "the file") for key in found if key != "rules"]
@@ -179,26 +182,6 @@ def _unknown(key: str, known: Sequence[str], where: str) -> str:
     near = difflib.get_close_matches(key, known, 1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
     return f"{where}: {key!r} is unknown; {hint}"
-
-
-def _refuse_repeated_keys(text: str) -> None:
-    """YAML readers take the last of two equal keys, so that one of two priorities would vanish without a word."""
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
-    if not isinstance(root, yaml.MappingNode):
-        return
-    lists = [value for key, value in root.value if key.value == "rules" and isinstance(value, yaml.SequenceNode)]
-    repeated = _repeated(root, "the file")
-    for number, node in enumerate((item for each in lists for item in each.value), start=1):
-        repeated += _repeated(node, f"rule {number}")
-    if repeated:
-        raise WrongFile(repeated)
-
-
-def _repeated(node: yaml.Node, where: str) -> list[str]:
-    if not isinstance(node, yaml.MappingNode):
-        return []
-    keys = [str(key.value) for key, _ in node.value]
-    return [f"{where}: {key!r} is there twice; leave one out" for key in dict.fromkeys(keys) if keys.count(key) > 1]
 
 
 def _plain(rule: ParserRule) -> dict[str, object]:

@@ -3,11 +3,11 @@
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import resources
-from pathlib import Path
 
 import click
 import yaml
 
+from issuetracker_dagster.cli.files import read_text, write_text
 from issuetracker_dagster.cli.seeds_file import WrongSeeds, merged, read_seeds, written
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
@@ -35,7 +35,7 @@ def import_seeds(file: str | None, starter: bool, update: bool) -> None:
     if (file is None) is not starter:
         raise click.UsageError("give either a FILE or --starter")
     try:
-        text = starter_text() if file is None else _text(file)
+        text = starter_text() if file is None else read_text(file)
         entries = read_seeds(text, _watched)
         wiring = Wiring(Settings())
         known = {seed.url: seed for seed in wiring.stores.seeds.all()}
@@ -58,30 +58,21 @@ def import_seeds(file: str | None, starter: bool, update: bool) -> None:
 
 
 @click.command("export")
-@click.argument("file", required=False, type=click.Path(dir_okay=False, allow_dash=True))
+@click.argument("file", required=False, type=click.Path(dir_okay=False, writable=True, allow_dash=True))
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it is there.")
 @click.option("--source", "sources", multiple=True, metavar="NAME", help="Only this source; may be given repeatedly.")
-def export_seeds(file: str | None, sources: tuple[str, ...]) -> None:
+def export_seeds(file: str | None, overwrite: bool, sources: tuple[str, ...]) -> None:
     """Write every seed as `seeds import` reads it.
 
     To FILE, or to the terminal.
     """
     found = [seed for seed in Wiring(Settings()).stores.seeds.all() if not sources or seed.source in sources]
     text = written(found)
-    if file in (None, "-"):
+    if file is None or file == "-":
         click.echo(text, nl=False)
         return
-    try:
-        Path(str(file)).write_text(text, "utf-8")
-    except OSError as error:
-        raise click.ClickException(f"{file} can't be written: {error.strerror}") from None
+    write_text(file, text, overwrite=overwrite)
     click.echo(f"{len(found)} seeds in {file}.", err=True)
-
-
-def _text(file: str) -> str:
-    try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.ClickException(f"{file} can't be read as UTF-8 text: {error}") from None
 
 
 def _watched(nodes: list[yaml.Node]) -> Iterator[yaml.Node]:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 import yaml
 
+from issuetracker_dagster.cli.files import NotPlainYaml, composed, value_of
 from issuetracker_dagster.model.durations import exact_duration
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority, priority_from_label
@@ -49,9 +50,9 @@ class SeedEntry(msgspec.Struct, frozen=True):
 def read_seeds(text: str, watch: Callable[[list[yaml.Node]], Iterable[yaml.Node]] = iter) -> list[SeedEntry]:
     """The entries of a file; raises `WrongSeeds` with every fault of form. `watch` sees the entries go by."""
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise WrongSeeds([f"the file isn't YAML: {' '.join(str(error).split())}"]) from None
+        root = composed(text)
+    except NotPlainYaml as error:
+        raise WrongSeeds([str(error)]) from None
     faults: list[str] = []
     pairs = root.value if isinstance(root, yaml.MappingNode) else []
     lists = [value for key, value in pairs if key.value == "seeds"]
@@ -144,10 +145,7 @@ def _entry(node: yaml.Node, faults: list[str]) -> SeedEntry | None:
 def _scalar(node: yaml.Node) -> object:
     if not isinstance(node, yaml.ScalarNode):
         raise ValueError("a list or mapping can't be here; write one value")
-    try:
-        return yaml.SafeLoader("").construct_object(node)
-    except yaml.YAMLError:
-        raise ValueError(f"{node.tag.rpartition(':')[2]} isn't a kind of value that may be here") from None
+    return value_of(node)
 
 
 def _text(value: object) -> str:
@@ -206,6 +204,8 @@ _READERS: dict[str, tuple[str, Callable[[object], object]]] = {
 
 
 def _unknown(key: yaml.Node, known: Sequence[str]) -> str:
+    if not isinstance(key, yaml.ScalarNode):
+        return f"line {key.start_mark.line + 1}: a list or mapping can't be a key; there are {', '.join(known)}"
     near = difflib.get_close_matches(str(key.value), known, 1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
     return f"line {key.start_mark.line + 1}: {str(key.value)!r} is unknown; {hint}"

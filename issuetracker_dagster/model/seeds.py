@@ -9,6 +9,7 @@ from issuetracker_dagster.model.urls import BadUrl, normalise
 
 MAX_URL = 2_000
 """Longest URL of a seed in characters; longer ones are nobody's feed."""
+MAX_TIMEOUT_MS = 86_400_000
 SHORTEN = 0.5
 LENGTHEN = 1.2
 
@@ -64,8 +65,9 @@ def seed_faults(seed: Seed) -> list[tuple[str, str]]:
         faults.append(("priority", f"priority {seed.priority} {where} is none of 1 (high), 2 (normal), 3 (low)"))
     if seed.interval_ms < 1:
         faults.append(("every", f"the interval {where} is {seed.interval_ms} ms; write one such as 10m"))
-    if seed.timeout_ms < 1:
-        faults.append(("timeout", f"the timeout {where} is {seed.timeout_ms} ms; write one such as 30s"))
+    if not 1 <= seed.timeout_ms <= MAX_TIMEOUT_MS:
+        said = f"the timeout {where} is {seed.timeout_ms} ms; write one such as 30s, at most"
+        faults.append(("timeout", f"{said} {exact_duration(MAX_TIMEOUT_MS)}"))
     faults += _bounds_faults(seed, where)
     if seed.freshness_ms < 0:
         faults.append(

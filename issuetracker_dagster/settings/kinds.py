@@ -13,6 +13,10 @@ _SIZE = re.compile(r"(\d+)\s*(B|KB|MB|GB)?", re.IGNORECASE)
 _SIZE_BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
+MOST_DAYS = 36_500
+"""A hundred years: longer ones are slips, and at some length no column takes them any more."""
+
+
 def duration_ms(value: object) -> int:
     """`500ms`, `30s`, `5m`, `24h`, `7d` or 0 as milliseconds; raises ValueError that says what is accepted."""
     if isinstance(value, int):
@@ -23,7 +27,10 @@ def duration_ms(value: object) -> int:
     match = _DURATION.fullmatch(text)
     if not match:
         raise ValueError("a duration such as 500ms, 30s, 5m, 24h or 7d")
-    return int(float(match[1]) * _DURATION_MS[match[2]])
+    found = float(match[1]) * _DURATION_MS[match[2]]
+    if found > MOST_DAYS * _DURATION_MS["d"]:
+        raise ValueError(f"a duration of at most {MOST_DAYS}d")
+    return int(found)
 
 
 def size_bytes(value: object) -> int:

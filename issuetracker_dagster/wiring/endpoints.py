@@ -38,9 +38,10 @@ def endpoints(settings: Settings) -> Endpoints:
 def missing(found: Endpoints) -> Unavailable:
     """The error for a process that has nowhere to go."""
     absent = [name for name, address in (("Kafka", found.kafka), ("Redis", found.redis)) if not address]
+    are_not = "isn't" if len(absent) == 1 else "aren't"
     return Unavailable(
-        f"{' and '.join(absent)} isn't configured and no embedded one runs: set KAFKA_BOOTSTRAP_SERVERS and REDIS_URL, "
-        "or run `issuetracker up` (or start with `issuetracker dev`)"
+        f"{' and '.join(absent)} {are_not} configured and no embedded one runs: set KAFKA_BOOTSTRAP_SERVERS and "
+        "REDIS_URL, or run `issuetracker up` (or start with `issuetracker dev`)"
     )
 
 

@@ -46,8 +46,12 @@ FAULTS = [
         "rule 1, options: the value of date_required isn't text",
     ),
     ("rules:\n- host: a.com\n- host: a.com\n  priority: 1", "rule 2 is about the same host, path and type as rule 1"),
-    ("rules:\n- host: a.com\n  priority: 1\n  priority: 2", "rule 1: 'priority' is there twice"),
-    ("rules:\n- !!python/object/apply:os.system ['true']", "isn't YAML"),
+    ("rules:\n- host: a.com\n  priority: 1\n  priority: 2", "line 4: 'priority' is there twice"),
+    ("rules:\n- {host: a.com, selectors: {title: h1, title: h2}}", "line 2: 'title' is there twice"),
+    ("rules:\n- !!python/object/apply:os.system ['true']", "line 2: tags such as"),
+    ("rules:\n- host: !!timestamp soon", "line 2: tags such as"),
+    ("rules:\n- {[a]: b}", "line 2: found unhashable key"),
+    ("rules: " + "[" * 5_000 + "]" * 5_000, "nested too deeply"),
 ]
 
 
@@ -91,6 +95,34 @@ def test_a_file_that_is_no_text_or_not_there_is_named(terminal: Terminal) -> Non
     assert "none.yaml" in terminal.fails("rules", "import", "none.yaml")
 
 
+def test_a_small_file_that_would_unfold_to_a_huge_one_is_refused_at_once(terminal: Terminal) -> None:
+    levels = "".join(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 30))
+    terminal.write("bomb.yaml", f"a0: &a0 [x]\n{levels}rules:\n- host: *a29\n")
+    assert "line 2: aliases such as *a0 aren't read" in terminal.fails("rules", "import", "bomb.yaml")
+    assert "line 2: aliases such as *a0 aren't read" in terminal.fails("seeds", "import", "bomb.yaml")
+
+
+@pytest.mark.parametrize("group", ["rules", "seeds"])
+def test_files_that_cannot_be_read_or_written_are_named(terminal: Terminal, group: str) -> None:
+    assert "more than 16 MB" in terminal.fails(group, "import", "/dev/zero")
+    assert "No such file" in terminal.fails(group, "export", "none/here.yaml")
+    assert "No space left" in terminal.fails(group, "export", "/dev/full", "--overwrite")
+    assert terminal.does(group, "export", "-") == f"{group}: []\n"
+    assert not (terminal.folder / "-").exists()
+
+
+def test_a_file_from_windows_is_read(terminal: Terminal) -> None:
+    (terminal.folder / "w.yaml").write_bytes(b"\xef\xbb\xbfrules:\r\n- host: a.com\r\n  priority: low\r\n")
+    assert "a.com (any path) (article): new, low" in terminal.does("rules", "import", "w.yaml")
+
+
+def test_an_export_that_would_lose_a_broken_rule_is_refused(terminal: Terminal) -> None:
+    saved = terminal.stores.parser_rules.save(ParserRule(host_pattern="a.com"))
+    terminal.breaks_selectors(saved.rule_id)
+    assert f"parser rule {saved.rule_id} can't be read" in terminal.fails("rules", "export", "r.yaml")
+    assert not (terminal.folder / "r.yaml").exists()
+
+
 def test_export_then_import_changes_nothing(terminal: Terminal) -> None:
     rules = terminal.stores.parser_rules
     rules.save(ParserRule(host_pattern="a.com", path_pattern="^/'\"#: 가$", crawl_priority=1))
@@ -104,6 +136,14 @@ def test_export_then_import_changes_nothing(terminal: Terminal) -> None:
     text = terminal.does("rules", "export")
     assert text == (terminal.folder / "r.yaml").read_text(encoding="utf-8")
     assert "Nothing to change" in terminal.does("rules", "import", "-", typed=text)
+
+
+@pytest.mark.parametrize("group", ["rules", "seeds"])
+def test_no_export_replaces_a_file_unasked(terminal: Terminal, group: str) -> None:
+    terminal.write("mine.yaml", "# mine")
+    assert "--overwrite" in terminal.fails(group, "export", "mine.yaml")
+    assert (terminal.folder / "mine.yaml").read_text() == "# mine"
+    terminal.does(group, "export", "mine.yaml", "--overwrite")
 
 
 def test_an_export_replaces_no_file_unasked(terminal: Terminal) -> None:

@@ -260,6 +260,9 @@ def test_one_fault_keeps_everything_out_and_every_fault_is_told_with_its_line(ru
         (entry(every="[1]"), "line 4, every: a list or mapping can't be here"),
         (entry(type="page"), "line 4, type: 'page' is none of article, category, feed, sitemap"),
         (entry(priority="0"), "line 4, priority: priority '0' is none of high, normal, low"),
+        (entry(timeout="25h"), "line 4, timeout: the timeout of"),
+        (entry(every="9" * 400 + "d"), "isn't a duration of at most 36500d"),
+        (entry() + "    [a]: b\n", "line 4: a list or mapping can't be a key"),
         (entry(enabled="perhaps"), "line 4, enabled: 'perhaps' is neither true nor false"),
         (entry(source="''"), "line 3, source: '' isn't text"),
         (entry(min="5m"), "line 2, max: bounds"),
@@ -275,7 +278,7 @@ def test_a_fault_says_where_it_is_and_what_to_write(text: str, said: str) -> Non
 
 @pytest.mark.parametrize("code", ["!!python/name:os.system", "!!python/object/apply:os.getcwd []"])
 def test_a_file_runs_nothing(code: str) -> None:
-    assert "line 3, source:" in faults_of(entry(source=code))
+    assert "line 3: tags such as" in faults_of(entry(source=code))
 
 
 def test_what_is_exported_is_read_back_as_it_was(run: Run, stores: SqlStores, tmp_path: Path) -> None:
