@@ -5,19 +5,11 @@ import sys
 
 import click
 
-from issuetracker_dagster.cli.blacklist import blacklist
-from issuetracker_dagster.cli.database import db
-from issuetracker_dagster.cli.dlq import dlq
-from issuetracker_dagster.cli.publish import publish
-from issuetracker_dagster.cli.reading import report, settings
-from issuetracker_dagster.cli.rules import rules
-from issuetracker_dagster.cli.seeds import seeds
-from issuetracker_dagster.cli.services import demo, dev, down, status, up
-from issuetracker_dagster.cli.why import why
+from issuetracker_dagster.cli.commands import Commands
 from issuetracker_dagster.errors import ConfigError, IssueTrackerError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--verbose", "-v", is_flag=True, help="Show log lines of this command, too.")
 def cli(verbose: bool) -> None:
     """A news and community crawler on Kafka, Redis, SQL and Dagster.
@@ -27,10 +19,6 @@ def cli(verbose: bool) -> None:
     logging.basicConfig(level=logging.DEBUG if verbose else logging.ERROR, format="%(levelname)s %(name)s %(message)s")
     if not verbose:
         logging.getLogger("kafka").setLevel(logging.CRITICAL)
-
-
-for command in (up, down, status, dev, demo, db, publish, why, rules, blacklist, seeds, dlq, report, settings):
-    cli.add_command(command)
 
 
 def main() -> None:

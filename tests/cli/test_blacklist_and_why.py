@@ -123,7 +123,8 @@ def test_why_tells_a_pending_url_from_a_known_one(
 def commands(group: click.Group, before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """Every command, with its groups."""
     found: list[tuple[str, ...]] = []
-    for name, command in group.commands.items():
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
         found.append((*before, name))
         if isinstance(command, click.Group):
             found += commands(command, (*before, name))
@@ -135,7 +136,9 @@ def test_every_command_has_a_help_text_that_says_what_it_does(words: tuple[str, 
     command: click.Command = cli
     for word in words:
         assert isinstance(command, click.Group)
-        command = command.commands[word]
+        found = command.get_command(click.Context(command), word)
+        assert found is not None
+        command = found
     assert command.help
     assert command.help.split("\n\n")[0].rstrip().endswith(".")
     for option in command.params:

@@ -1,5 +1,7 @@
 """What the command says, and how it ends, when something was typed or set wrongly."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,3 +51,11 @@ def test_without_a_schema_the_command_that_makes_it_is_named(run: Run) -> None:
     code, said = run("report")
     assert code == 1
     assert "issuetracker db upgrade" in said
+
+
+def test_help_waits_for_no_client_of_a_server() -> None:
+    asked = "import sys; from issuetracker_dagster.cli.main import cli; cli(['--help'], standalone_mode=False)"
+    listed = "print(sorted({'kafka', 'redis', 'sqlalchemy', 'dagster'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", f"{asked}; {listed}"], capture_output=True, text=True, check=True)
+    assert "explain" in done.stdout.lower()
+    assert done.stdout.splitlines()[-1] == "[]"
