@@ -32,8 +32,8 @@ CLAIM_BUDGET_MS = 1.0
 """Work that one claim may take: how long a message of high priority may wait behind what was claimed before it."""
 ALONE_DELAY_MS = 1_000
 """When a message that must be alone comes back while another one is."""
-HUNG_LEASES = 10
-"""After so many leases a handler is taken to hang: its message is tried again, its thread left to itself."""
+HUNG_LEASES, HUNG_AT_LEAST_S = 10, 300.0
+"""After so many leases, and so many seconds, a handler is taken to hang: its message is tried again without it."""
 
 
 class Work(Protocol):
@@ -63,6 +63,7 @@ class Crew:
         self._work = work
         self._clock = clock
         self._lease_ms = lease_ms
+        self._hung_after_s = max(HUNG_LEASES * lease_ms / 1000, HUNG_AT_LEAST_S)
         self._max_batch = max_batch
         self._max_deliveries = max_deliveries
         self._urls = urls
@@ -117,13 +118,13 @@ class Crew:
                     self._work_through(slot, claimed, batch)
             except TransientError as error:
                 self._tally.waits(slot.pool.name, error)
-                self._keep(slot, claimed)
+                self._in_hand.keep(slot.source, [one for one in claimed if one not in slot.acks])
                 self._stopping.wait(OUTAGE_PAUSE_S)
             except Exception:
                 # A bug below the handlers: the slot lives on, and what it held is delivered again.
                 self._tally.count("slot_bugs")
                 logger.exception("a bug in a slot of %s", slot.pool.name, extra=action("handler.bug"))
-                self._keep(slot, claimed)
+                self._in_hand.keep(slot.source, [one for one in claimed if one not in slot.acks])
                 self._stopping.wait(OUTAGE_PAUSE_S)
             if slot.is_abandoned:
                 return  # its turn went with its message
@@ -199,7 +200,7 @@ class Crew:
         with self._lock:
             slots = list(self._slots)
         for hung in slots:
-            left = hung.abandon(self._clock.monotonic() - HUNG_LEASES * self._lease_ms / 1000)
+            left = hung.abandon(self._clock.monotonic() - self._hung_after_s)
             if left is None:
                 continue
             self._turns.leave(alone=left.alone)
@@ -217,14 +218,13 @@ class Crew:
 
     def _answer_for(self, slot: Slot, left: LeftBehind) -> None:
         """What the slot before this one can't do any more; its thread may still come to an end, but has no say."""
-        seconds = HUNG_LEASES * self._lease_ms // 1000
         slot.acks = list(left.acks)
         try:
             if self._urls:
                 self._urls.abandon(left.delivery.message.headers.root_id)
             self._in_hand.give_back(slot.source, left.rest)
-            error = TransientError(f"the handler gave no answer within {seconds} s")
-            settlement = self._work.fail(left.delivery, error)
+            words = f"the handler gave no answer within {self._hung_after_s:.0f} s"
+            settlement = self._work.fail(left.delivery, TransientError(words))
             self._settled(slot, left.delivery, msgspec.structs.replace(settlement, kind=f"hung_{settlement.kind}"))
         except Exception:
             self._tally.count("slot_bugs")
@@ -247,6 +247,3 @@ class Crew:
     def _ack(self, slot: Slot) -> None:
         acks, slot.acks = slot.acks, []
         self._in_hand.ack(slot.source, acks)
-
-    def _keep(self, slot: Slot, claimed: Sequence[Delivery]) -> None:
-        self._in_hand.keep(slot.source, [delivery for delivery in claimed if delivery not in slot.acks])

@@ -290,6 +290,7 @@ def test_32_a_handler_that_hangs_costs_its_message_a_try_and_not_the_slot(
     stand: Stand, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(work, "HUNG_LEASES", 2)
+    monkeypatch.setattr(work, "HUNG_AT_LEAST_S", 0.0)
     never = threading.Event()
 
     def hang(root_id: str) -> Outcome:

@@ -62,12 +62,12 @@ def _valid_of(stage: Stage, name: str) -> bytes:
 
 def _deep(rng: random.Random, valid: dict[str, object]) -> bytes:
     bracket = rng.choice([b"[", b'{"a":', b'{"url":['])
-    return bracket * rng.choice([500, 20_000, 100_000 // len(bracket)])
+    return bracket * rng.choice([500] * 8 + [20_000, 100_000 // len(bracket)])
 
 
 def _deep_inside(rng: random.Random, valid: dict[str, object]) -> bytes:
     """Well-formed, and the field that is too deep is one that nobody reads; the one before it is of a wrong type."""
-    deep = "[" * 5_000 + "]" * 5_000
+    deep = "[" * 2_000 + "]" * 2_000
     return (json.dumps(valid | {"url": rng.choice([1, None, True])})[:-1] + ', "x": ' + deep + "}").encode()
 
 
@@ -125,7 +125,7 @@ def _no_identity(rng: random.Random) -> list[tuple[str, bytes]]:
             [("root_id", b"nul\x00inside")],
             [("root_id", b"two\nlines")],
             [("root_id", b"x" * 257)],
-            [("root_id", b"x" * 50_000)],
+            [("root_id", b"x" * 5_000)],
             [("root_id", b"good"), ("root_id", b"")],
             [("root_id", "\u202eevil".encode())],
         ]
@@ -148,8 +148,8 @@ def _noise(rng: random.Random) -> list[tuple[str, bytes]]:
     odd: list[tuple[str, bytes]] = [
         ("", b"no name"),
         ("x", b""),
-        ("x" * 5_000, b"long name"),
-        ("long", b"y" * 20_000),
+        ("x" * 1_000, b"long name"),
+        ("long", b"y" * 2_000),
         ("dlq_reason", b"not yet"),
         ("dlq_", b""),
         ("\u0000", b"\x00"),
@@ -157,7 +157,7 @@ def _noise(rng: random.Random) -> list[tuple[str, bytes]]:
         ("target_type", b"\xff"),
         ("target_type", b"article\x00"),
         ("crawler", b"\xff" * 100),
-        ("trace_id", b"t" * 10_000),
+        ("trace_id", b"t" * 1_000),
         ("other", b"1"),
         (RawName("\xff\xfe"), b"name of no text"),
     ]

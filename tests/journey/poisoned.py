@@ -17,6 +17,7 @@ from pathlib import Path
 from issuetracker_dagster import pipeline
 from issuetracker_dagster.adapters.kafka.group import KafkaGroupReader
 from issuetracker_dagster.adapters.sql.stores import SqlStores
+from issuetracker_dagster.flow import work
 from issuetracker_dagster.flow.shift import Mode, Shift
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, Payload
@@ -109,6 +110,7 @@ class Poisoned:
 def main(stage: Stage, mode: Mode, ledger: Path) -> None:
     # What a dead worker held comes back after these; a test needn't wait as long as an installation.
     pipeline.FETCH_LEASE_MS = 3_000
+    work.HUNG_AT_LEAST_S = 0.0
     vars(crews)["KafkaGroupReader"] = functools.partial(KafkaGroupReader, session_timeout_ms=6_000)
     wiring = Wiring(Settings(env_file=None))
     with ledger.open("a", buffering=1) as lines:

@@ -23,10 +23,10 @@ from tests.journey.stage_work import running_intake
 from tests.journey.test_poison import Ledger, working
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.services, pytest.mark.slow]
-
 COUNT = int(os.environ.get("HOSTILE_MESSAGES", "1500"))
 SEED = int(os.environ.get("HOSTILE_SEED", "4"))
+pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(300 + COUNT // 5)]
+
 ON_QUEUE = (Stage.PARSER, Stage.ENRICH)
 """The others read Kafka themselves."""
 

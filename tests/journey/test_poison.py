@@ -24,7 +24,7 @@ from tests.journey.poisoned import ODD
 from tests.journey.stage_work import send
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.services, pytest.mark.slow]
+pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(400)]
 
 ROOT = Path(__file__).resolve().parents[2]
 STAGE = Stage.VALIDATE
