@@ -149,13 +149,20 @@ class _Cell:
             environment=environment,
             log=folder / "successor.log",
             struck=folder / "struck",
+            ended=folder / "successor.ended",
             ready=folder / "ready",
             open_at_ms=time.time_ns() // 1_000_000 + (HOSTS_CLOSED_MS if arrow.scene is Scene.FETCH else 0),
         )
 
     def run(self) -> None:
         victim = self._start(
-            msgspec.structs.replace(self._order, log=self._folder / "victim.log", arrow=self._arrow, blow=self._blow)
+            msgspec.structs.replace(
+                self._order,
+                log=self._folder / "victim.log",
+                ended=self._folder / "victim.ended",
+                arrow=self._arrow,
+                blow=self._blow,
+            )
         )
         self._await_blow(victim)
         successor = self._start(self._order)
@@ -164,11 +171,11 @@ class _Cell:
             # What it still holds it takes for its own; it does all that it would do before it is told to end.
             _signal(victim, signal.SIGCONT)
             _signal(victim, signal.SIGUSR1)
-            self._ended(victim, 0)
+            self._ended(victim, in_order=True)
             self._await_done(successor)
         eventually(self._order.ready.exists, STRUCK_S)
         _signal(successor, signal.SIGTERM)
-        self._ended(successor, 0)
+        self._ended(successor, in_order=True)
 
     def _start(self, order: roles.Order) -> ForkServerProcess:
         name = "victim" if order.arrow else "successor"
@@ -184,7 +191,7 @@ class _Cell:
         if self._blow is Blow.STOP:
             eventually(lambda: psutil.Process(_pid(victim)).status() == psutil.STATUS_STOPPED)
         else:
-            self._ended(victim, -signal.SIGKILL if self._blow is Blow.KILL else 0)
+            self._ended(victim, in_order=self._blow is not Blow.KILL)
 
     def _await_done(self, successor: ForkServerProcess) -> None:
         def done() -> bool:
@@ -223,10 +230,11 @@ class _Cell:
         except LagUnknown:
             return 1
 
-    def _ended(self, process: ForkServerProcess, code: int) -> None:
+    def _ended(self, process: ForkServerProcess, *, in_order: bool) -> None:
         process.join(ENDS_S)
-        assert process.exitcode == code, (
-            f"the {process.name} ended with {process.exitcode}, not {code}:\n{self._tail(process.name)}"
+        assert not _is_alive(process), f"the {process.name} doesn't end:\n{self._tail(process.name)}"
+        assert (self._folder / f"{process.name}.ended").exists() is in_order, (
+            f"the {process.name} ended with {process.exitcode}:\n{self._tail(process.name)}"
         )
 
     def _tail(self, which: str) -> str:

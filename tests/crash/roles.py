@@ -6,7 +6,6 @@ Each runs until it is told to end: in order by SIGUSR1 (this is the tests' own),
 import logging
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -55,6 +54,8 @@ class Order(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     log: Path
     struck: Path
+    ended: Path
+    """Made when the process ends in order: the fork server now and then forgets an exit code."""
     ready: Path
     """Made once signals end the process in order."""
     open_at_ms: int
@@ -83,7 +84,7 @@ def main(order: Order) -> None:
         wiring.close()
     logger.info("ended, %.1f s of CPU time", time.process_time())
     # Threads that wait for a server must not keep an ended process: as after a run, it is over.
-    sys.stdout.flush()
+    order.ended.touch()
     os._exit(0)
 
 
