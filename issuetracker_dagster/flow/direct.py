@@ -144,11 +144,13 @@ class TopicFeed:
 
     def _bury_malformed(self) -> None:
         """Kept in a list until the DLQ has them, since a record that was polled isn't polled again."""
-        while self._malformed:
-            record, reason = self._malformed[0]
-            bury(self._producer, [dead_letter(record, self._stage, "malformed", reason, self._clock.now_ms())])
-            self._reader.settled([record])
-            self._malformed.pop(0)
+        if not self._malformed:
+            return
+        now_ms = self._clock.now_ms()
+        letters = [dead_letter(record, self._stage, "malformed", reason, now_ms) for record, reason in self._malformed]
+        bury(self._producer, letters)
+        self._reader.settled([record for record, _ in self._malformed])
+        self._malformed.clear()
 
     def _on_revoked(self, revoked: frozenset[TopicPartition]) -> None:
         logger.info("%d partitions went to other members", len(revoked), extra=action("kafka.rebalanced"))
