@@ -54,6 +54,19 @@ class Malformed(PermanentError):
         super().__init__(reason, code="malformed")
 
 
+class RecordsRefused(PermanentError):
+    """The broker never takes some records of a batch; all others of it were acknowledged and needn't be sent again."""
+
+    def __init__(self, reason: str, *, refused: Iterable[object], code: str = "too_large") -> None:
+        super().__init__(reason, code=code)
+        self.refused = tuple(refused)
+        self._refused = frozenset(map(id, self.refused))
+
+    def includes(self, record: object) -> bool:
+        """Whether that record of the batch, the very object, is among the refused ones."""
+        return id(record) in self._refused
+
+
 class NeedsRefetch(IssueTrackerError):
     """The stored page can't yield a content; it must be fetched again (at most `RECRAWL_MAX` times)."""
 

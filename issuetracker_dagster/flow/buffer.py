@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from issuetracker_dagster.errors import Malformed, PermanentError, Unavailable
+from issuetracker_dagster.errors import Malformed, RecordsRefused, Unavailable
 from issuetracker_dagster.model.buffer import BufferedJob, encode_buffered
 from issuetracker_dagster.model.headers import headers_from_raw
 from issuetracker_dagster.model.message import Outgoing
@@ -51,12 +51,13 @@ class BufferingProducer:
             return
         aside = self._put_aside_by_topic(records)
         straight = [record for record in records if record.topic not in aside]
-        refused = self._send(straight)
-        for topic, waiting in aside.items():
-            # A record that its topic never takes mustn't keep the others of its batch from going on.
-            refused = self._store(self._buffers[topic], waiting) or refused
-        if refused is not None:
-            raise refused
+        errors = [self._send(straight)]
+        # A record that its topic never takes mustn't keep the others of its batch from going on.
+        errors += [self._store(self._buffers[topic], waiting) for topic, waiting in aside.items()]
+        refusals = [error for error in errors if error is not None]
+        if refusals:
+            refused = [record for error in refusals for record in error.refused]
+            raise RecordsRefused(str(refusals[0]), refused=refused)
 
     def close(self) -> None:
         """Close the raw producer."""
@@ -79,7 +80,7 @@ class BufferingProducer:
             return {}
         return aside
 
-    def _store(self, buffer: Buffer, records: Sequence[Outgoing]) -> PermanentError | None:
+    def _store(self, buffer: Buffer, records: Sequence[Outgoing]) -> RecordsRefused | None:
         now_ms = self._clock.now_ms()
         try:
             fell_out = buffer.push([encode_buffered(BufferedJob(now_ms, record)) for record in records])
@@ -93,13 +94,13 @@ class BufferingProducer:
             self._outages.overflowed(buffer.name, fell_out)
         return None
 
-    def _send(self, records: Sequence[Outgoing]) -> PermanentError | None:
+    def _send(self, records: Sequence[Outgoing]) -> RecordsRefused | None:
         """Publish past the buffer. Returns what the broker refuses for ever; the others were acknowledged then."""
         if not records:
             return None
         try:
             self._raw.publish(records)
-        except PermanentError as error:
+        except RecordsRefused as error:
             return error
         return None
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from issuetracker_dagster.errors import PermanentError
+from issuetracker_dagster.errors import RecordsRefused
 from issuetracker_dagster.model.headers import RawHeaders
 from issuetracker_dagster.model.message import Message, Origin, Outgoing, Record
 from issuetracker_dagster.model.stage import Stage, Topic
@@ -43,15 +43,15 @@ def bury(producer: Producer, letters: Sequence[Outgoing]) -> None:
     """
     try:
         producer.publish(letters)
-    except PermanentError as error:
-        # All once more, one by one: a letter that comes twice is one by its identity.
-        if len(letters) > 1:
-            for letter in letters:
-                bury(producer, [letter])
-            return
-        (letter,) = letters
-        logger.error("the DLQ gets a letter without its value: %s", error, extra=action("message.dead_lettered"))
-        producer.publish([_without_value(letter)])
+    except RecordsRefused as error:
+        refused = [letter for letter in letters if error.includes(letter)]
+        logger.error(
+            "the DLQ gets %d letters without their value: %s",
+            len(refused),
+            error,
+            extra=action("message.dead_lettered", count=len(refused)),
+        )
+        producer.publish([_without_value(letter) for letter in refused])
 
 
 def _without_value(letter: Outgoing) -> Outgoing:

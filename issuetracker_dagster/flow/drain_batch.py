@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from issuetracker_dagster.errors import Malformed, PermanentError, PublishFailed, Unavailable
+from issuetracker_dagster.errors import Malformed, PublishFailed, RecordsRefused, Unavailable
 from issuetracker_dagster.flow.buffer import release_marks
 from issuetracker_dagster.flow.dead_letter import bury, dead_bytes, dead_letter
 from issuetracker_dagster.model.buffer import decode_buffered
@@ -93,14 +93,12 @@ class BatchPublisher:
         except PublishFailed as error:
             self._count(by_arrival(jobs, error)[0])
             raise
-        except PermanentError as error:
-            if len(jobs) == 1:
-                self._give_up(jobs[0], error)
-                return
-            # Which of them is too large isn't told; the others arrive twice under the same identity.
-            self.doubt(len(jobs))
-            for job in jobs:
-                self.publish([job])
+        except RecordsRefused as error:
+            arrived = [job for job in jobs if not error.includes(job.record)]
+            self._count(arrived)
+            self._give_up(
+                [job.record for job in jobs if error.includes(job.record)], [job.record for job in arrived], error
+            )
             return
         self._count(jobs)
 
@@ -114,12 +112,18 @@ class BatchPublisher:
         self._tally.published[self._band] += len(jobs)
         logger.debug("drained", extra=action("drain.published", band=self._band, count=len(jobs)))
 
-    def _give_up(self, job: Job, error: PermanentError) -> None:
-        bury(self._producer, [dead_letter(job.record, Stage.FETCH, error.code, str(error), self._clock.now_ms())])
-        self._dead_lettered(1, str(error))
+    def _give_up(self, refused: Sequence[Outgoing], arrived: Sequence[Outgoing], error: RecordsRefused) -> None:
+        now_ms = self._clock.now_ms()
+        letters = [dead_letter(record, Stage.FETCH, error.code, str(error), now_ms) for record in refused]
+        try:
+            bury(self._producer, letters)
+        except PublishFailed as failed:
+            # Only these are missing: the others of the batch mustn't wait and come again with them.
+            raise PublishFailed(str(failed), arrived=arrived) from failed
+        self._dead_lettered(len(refused), str(error))
         try:
             # As after a direct publish that fails: what was never published mustn't count as known.
-            release_marks(self._ingestion, [job.record])
+            release_marks(self._ingestion, refused)
         except Unavailable as failed:
             logger.warning("a dedupe marker stays: %s", failed, extra=action("redis.unavailable"))
 

@@ -10,6 +10,7 @@ from itertools import islice
 
 import msgspec
 
+from issuetracker_dagster.errors import RecordsRefused
 from issuetracker_dagster.flow.dedupe import Dedupe, DedupeTimes
 from issuetracker_dagster.flow.resolve import CompositePriorityResolver
 from issuetracker_dagster.flow.rules import HostTable
@@ -91,7 +92,8 @@ class Publisher:
         """Publish what is new and allowed, in the order given. Raises `PublishFailed` when it isn't acknowledged.
 
         Order of effects in each batch: pending markers, publish, full markers, a round trip each. After a failure the
-        pending markers of the batch go, so that no URL is locked out; batches before it stay published.
+        pending markers of the batch go, so that no URL is locked out; batches before it stay published. Raises
+        `RecordsRefused` for jobs that Kafka never takes; the others of their batch are out and known then.
         """
         reports = [self._publish(batch) for batch in _batches(requests)]
         return Report(
@@ -105,6 +107,10 @@ class Publisher:
         """The priority with which that request would be published. Raises `BadUrl`."""
         return self._resolver.resolve(_identified(request, self._parameters()).job, request.priority).priority
 
+    def name_of(self, url: str) -> str:
+        """The URL under which that page is published, known and stored. Raises `BadUrl`."""
+        return name_of(url, self._parameters())
+
     def _publish(self, requests: Sequence[Request]) -> Report:
         parameters = self._parameters()
         asked = [each for request in requests if (each := _readable(request, parameters))]
@@ -114,16 +120,31 @@ class Publisher:
             judged = [(each, _judged(each, blacklist)) for each in fresh]
             allowed = [passed for _, passed in judged if passed]
             ready = [self._ready(each) for each in allowed]
-            if ready:
-                self._producer.publish([record for _, record, _ in ready])
+            refusal = self._send([record for _, record, _ in ready])
         except BaseException:
             self._dedupe.abandon(_marks(fresh))
             raise
-        self._dedupe.abandon(_marks(each for each, passed in judged if not passed))
+        if refusal is not None:
+            pairs = zip(allowed, ready, strict=True)
+            out = [(each, sent) for each, sent in pairs if not refusal.includes(sent[1])]
+            allowed, ready = [each for each, _ in out], [sent for _, sent in out]
+        kept = set(map(id, allowed))
+        self._dedupe.abandon(_marks(each for each, passed in judged if id(passed) not in kept))
         self._dedupe.confirm([(each.mark, each.job) for each in allowed if each.request.dedupe])
         self._tell(ready)
+        if refusal is not None:
+            raise refusal
         messages = tuple(message for message, _, _ in ready)
         return Report(messages, len(asked) - len(fresh), len(fresh) - len(allowed), len(requests) - len(asked))
+
+    def _send(self, records: Sequence[Outgoing]) -> RecordsRefused | None:
+        """Publish; returns what names those that Kafka never takes: the others are out then, and count as known."""
+        try:
+            if records:
+                self._producer.publish(records)
+        except RecordsRefused as error:
+            return error
+        return None
 
     def _fresh(self, asked: Sequence["_Asked"]) -> list["_Asked"]:
         """Those that nobody has published lately; a URL asked for twice is there once, with or without Redis."""

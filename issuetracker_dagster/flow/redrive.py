@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from issuetracker_dagster.errors import PermanentError
+from issuetracker_dagster.errors import RecordsRefused
 from issuetracker_dagster.model.letters import Letter, LetterFilter, LetterState
 from issuetracker_dagster.model.message import Outgoing, Record
 from issuetracker_dagster.model.redrive import Left, redriven
@@ -128,19 +128,11 @@ class Redriver:
         try:
             self._publish([record for _, record in ready])
             return ready
-        except PermanentError:
-            # One is larger than its topic takes: each by itself, so that the others go. Those that were published
-            # already are published again under the same identity.
-            return [each for each in ready if self._fits(each[1], tally)]
-
-    def _fits(self, record: Outgoing, tally: "_Tally") -> bool:
-        try:
-            self._publish([record])
-        except PermanentError as error:
-            logger.warning("a letter can't be redriven: %s", error, extra=action("publish.failed", topic=record.topic))
-            tally.left[Left.TOO_LARGE] += 1
-            return False
-        return True
+        except RecordsRefused as error:
+            logger.warning("letters can't be redriven: %s", error, extra=action("publish.failed"))
+            sent = [each for each in ready if not error.includes(each[1])]
+            tally.left[Left.TOO_LARGE] += len(ready) - len(sent)
+            return sent
 
 
 class _Tally:

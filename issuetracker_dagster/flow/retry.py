@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Sequence
 
-from issuetracker_dagster.errors import PermanentError, PublishFailed
+from issuetracker_dagster.errors import PublishFailed, RecordsRefused
 from issuetracker_dagster.flow.dead_letter import bury, dead_letter
 from issuetracker_dagster.model.message import Message, Outgoing
 from issuetracker_dagster.model.retry import RetryEntry
@@ -79,15 +79,18 @@ class RetryScheduler:
                 [entry for entry, record in zip(entries, records, strict=True) if id(record) in arrived]
             )
             raise
-        except PermanentError as error:
-            if len(entries) > 1:
-                # One that Kafka refuses for ever, such as one that is too large, mustn't hold up the others.
-                for entry in entries:
-                    self._publish([entry])
-                return
-            (entry,) = entries
+        except RecordsRefused as error:
+            sent = list(zip(entries, records, strict=True))
+            # First those that arrived: a DLQ that is out mustn't bring them again.
+            self._retries.remove([entry for entry, record in sent if not error.includes(record)])
             now_ms = self._clock.now_ms()
-            bury(self._producer, [dead_letter(entry.message, entry.stage, error.code, str(error), now_ms)])
+            refused = [entry for entry, record in sent if error.includes(record)]
+            bury(
+                self._producer,
+                [dead_letter(entry.message, entry.stage, error.code, str(error), now_ms) for entry in refused],
+            )
+            self._retries.remove(refused)
+            return
         self._retries.remove(entries)
 
 

@@ -32,8 +32,9 @@ class Producer(Protocol):
     def publish(self, records: Sequence[Outgoing]) -> None:
         """Send a batch and wait until the broker has acknowledged each; raises `PublishFailed`.
 
-        After an error some of the batch may have been published, more than `arrived` tells; sending it all again is
-        safe by message identity.
+        After that some of the batch may have been published, more than `arrived` tells; sending it all again is safe by
+        message identity. Raises `RecordsRefused` (`too_large`) when all were acknowledged but those that their topic
+        never takes.
         """
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from issuetracker_dagster.adapters.clock import SystemClock
-from issuetracker_dagster.errors import CommitRefused, LagUnknown, PermanentError, PublishFailed
+from issuetracker_dagster.errors import CommitRefused, LagUnknown, PublishFailed, RecordsRefused
 from issuetracker_dagster.model.message import Outgoing, Record
 from issuetracker_dagster.model.stage import Topic
 from issuetracker_dagster.ports.topics import GroupReader, IntakeReader, OffsetGap, Position, TopicPartition
@@ -108,10 +108,11 @@ def test_a_too_large_record_is_refused_for_good_and_the_rest_of_its_batch_is_pub
     world.make({Topic.FETCHED: 1})
     producer = world.producer()
     batch = [outgoing("fetched", 0), Outgoing("fetched", b"k", b"x" * 1_200_000, []), outgoing("fetched", 2)]
-    with pytest.raises(PermanentError) as caught:
+    with pytest.raises(RecordsRefused) as caught:
         producer.publish(batch)
     assert caught.value.code == "too_large"
     assert "fetched" in str(caught.value)
+    assert [caught.value.includes(record) for record in batch] == [False, True, False]
     producer.publish([outgoing("fetched", 3)])
     got = read(world.intake("fetched", "parsers"), 3)
     assert [dict(record.headers)["root_id"] for record in got] == [b"0", b"2", b"3"]

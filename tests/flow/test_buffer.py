@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from issuetracker_dagster.errors import PermanentError, PublishFailed, Unavailable
+from issuetracker_dagster.errors import PublishFailed, RecordsRefused, Unavailable
 from issuetracker_dagster.flow.publish import Request
 from issuetracker_dagster.flow.reap import empty_buffer_outbox
 from issuetracker_dagster.model.buffer import decode_buffered
@@ -122,8 +122,10 @@ def test_nothing_is_put_aside_of_a_publish_that_the_broker_refuses() -> None:
 def test_a_record_that_kafka_never_takes_doesnt_keep_the_others_from_the_buffer() -> None:
     world = DrainWorld()
     world.switch.turn(on=True)
-    with pytest.raises(PermanentError, match="too many"):
-        world.first_publisher().publish([job("h-0", Priority.HIGH, value=b"x" * 1_200_000), job("a-0")])
+    batch = [job("h-0", Priority.HIGH, value=b"x" * 1_200_000), job("a-0")]
+    with pytest.raises(RecordsRefused, match="too many") as caught:
+        world.first_publisher().publish(batch)
+    assert [caught.value.includes(record) for record in batch] == [True, False]
     assert buffered(world) == ["a-0"]
 
 

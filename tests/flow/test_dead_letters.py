@@ -29,6 +29,7 @@ def test_an_outbox_empties_although_one_of_its_entries_is_too_large_for_the_dlq(
     assert queue.outbox() == ()
     letters = {headers_from_raw(record.headers).root_id: record for record in world.records(Topic.DLQ)}
     assert letters.keys() == {"a", "huge", "b"}
+    assert len(world.records(Topic.DLQ)) == 3
     assert letters["a"].value == message("a").value
 
 

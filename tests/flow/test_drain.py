@@ -18,7 +18,7 @@ from issuetracker_dagster.ports.buffer import SWITCH_LASTS_MS
 from issuetracker_dagster.ports.locks import Mark
 from issuetracker_dagster.ports.topics import TopicPartition
 from tests.flow.drain_world import DrainWorld, Refusing, job
-from tests.flow.world import dlq_notes
+from tests.flow.world import NoDlq, dlq_notes
 
 
 def test_jobs_arrive_in_their_order_and_both_bands_are_counted() -> None:
@@ -386,10 +386,23 @@ def test_a_job_that_kafka_never_takes_goes_to_the_dlq_alone_and_its_url_may_be_p
     world.switch.turn(on=True)
     world.first_publisher().publish([job("a-0"), huge, job("a-1")])
     summary = world.drain()
-    assert set(world.arrived()) == {"a-0", "a-1"}
+    assert world.arrived() == ["a-0", "a-1"]
     assert dlq_notes(world.records(Topic.DLQ)[0])["reason"] == "too_large"
     assert world.ingestion.view(url) is None
-    assert summary.dead_lettered == 1
+    assert (summary.dead_lettered, summary.published, summary.repeated) == (1, {"normal": 2}, 0)
+
+
+def test_beside_a_job_that_kafka_never_takes_nothing_comes_twice_although_the_dlq_is_out() -> None:
+    world = DrainWorld()
+    huge = job("a-huge", value=b"x" * 1_200_000)
+    world.normal.push([encode_buffered(BufferedJob(0, each)) for each in (job("a-0"), huge, job("a-1"))])
+    summary = world.drain(producer=NoDlq(world.broker))
+    assert world.arrived() == ["a-0", "a-1"]
+    assert (summary.published, summary.set_aside, summary.dead_lettered) == ({"normal": 2}, 1, 0)
+    world.drain(control=world.relaying(), duration_ms=20_000)
+    assert world.arrived() == ["a-0", "a-1"]
+    assert [dlq_notes(record)["reason"] for record in world.records(Topic.DLQ)] == ["too_large"]
+    assert world.normal.state().backlog == 0
 
 
 def test_the_switch_is_on_before_the_first_cycle_and_off_before_the_last() -> None:

@@ -8,7 +8,7 @@ import pytest
 from issuetracker_dagster.adapters.memory.readers import MemoryProducer
 from issuetracker_dagster.adapters.memory.topics import MemoryBroker
 from issuetracker_dagster.adapters.memory.urls import MemoryIngestionLock
-from issuetracker_dagster.errors import PublishFailed, Unavailable
+from issuetracker_dagster.errors import PublishFailed, RecordsRefused, Unavailable
 from issuetracker_dagster.flow.buffer import release_marks
 from issuetracker_dagster.flow.publish import Request, root_id_of
 from issuetracker_dagster.flow.resolve import priority_table
@@ -315,6 +315,19 @@ def test_what_failed_is_not_told_as_published() -> None:
 def test_a_link_too_long_for_a_message_costs_its_neighbours_nothing() -> None:
     report = World().publisher().publish([request(f"{URL}?q={'x' * 1_100_000}"), request()])
     assert (report.malformed, len(report.published)) == (1, 1)
+
+
+def test_beside_a_job_that_kafka_never_takes_the_others_are_out_known_and_told() -> None:
+    world = World()
+    huge = request("https://news.example.com/huge", source="x" * 1_200_000)
+    requests = [request(), huge, request("https://news.example.com/b")]
+    publisher = world.publisher()
+    for _ in range(2):
+        with pytest.raises(RecordsRefused):
+            publisher.publish(requests)
+    assert len(world.records(Topic.CRAWL_NORMAL)) == 2
+    assert [row.url for row in world.published] == [URL, "https://news.example.com/b"]
+    assert len(publisher.publish([request("https://news.example.com/huge")]).published) == 1
 
 
 def test_the_priority_of_a_request_can_be_asked_before_it_is_published() -> None:

@@ -10,7 +10,7 @@ from issuetracker_dagster.flow.retry import RetryScheduler
 from issuetracker_dagster.model.headers import headers_from_raw
 from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.stage import Stage, Topic
-from tests.flow.world import World, dlq_notes, message
+from tests.flow.world import NoDlq, World, dlq_notes, message
 
 
 def test_due_messages_go_back_to_their_topic_and_leave_the_set() -> None:
@@ -93,5 +93,21 @@ def test_a_message_that_kafka_refuses_for_ever_is_dead_lettered_and_holds_up_nob
         world.retries.schedule(waiting, Topic.FETCHED, Stage.PARSER, number)
     world.retries.relay()
     assert world.retry_set.size() == 0
-    assert {headers_from_raw(record.headers).root_id for record in world.records(Topic.FETCHED)} == {"a", "b"}
+    assert sorted(headers_from_raw(record.headers).root_id for record in world.records(Topic.FETCHED)) == ["a", "b"]
     assert dlq_notes(world.records(Topic.DLQ)[0])["reason"] == "too_large"
+
+
+def test_beside_one_that_kafka_refuses_for_ever_nothing_comes_twice_although_the_dlq_is_out() -> None:
+    world = World()
+    relay = RetryScheduler(world.retry_set, NoDlq(world.broker), world.clock)
+    huge = msgspec.structs.replace(message("huge"), value=b"x" * 1_200_000)
+    for number, waiting in enumerate((message("a"), huge, message("b"))):
+        relay.schedule(waiting, Topic.FETCHED, Stage.PARSER, number)
+    for _ in range(3):
+        with pytest.raises(PublishFailed):
+            relay.relay()
+    assert sorted(headers_from_raw(record.headers).root_id for record in world.records(Topic.FETCHED)) == ["a", "b"]
+    assert [entry.message.headers.root_id for entry in world.retry_set.due(world.clock.now_ms())] == ["huge"]
+    world.retries.relay()
+    assert [dlq_notes(record)["reason"] for record in world.records(Topic.DLQ)] == ["too_large"]
+    assert len(world.records(Topic.FETCHED)) == 2

@@ -1,6 +1,6 @@
 """A whole pipeline in memory, for the tests of the flow."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from issuetracker_dagster.adapters.clock import FakeClock
 from issuetracker_dagster.adapters.memory.empty_pages import MemoryEmptyPages
@@ -12,7 +12,7 @@ from issuetracker_dagster.adapters.memory.starts import MemoryStarts
 from issuetracker_dagster.adapters.memory.stores import MemoryStores
 from issuetracker_dagster.adapters.memory.topics import MemoryBroker
 from issuetracker_dagster.adapters.memory.urls import MemoryIngestionLock
-from issuetracker_dagster.errors import IssueTrackerError
+from issuetracker_dagster.errors import IssueTrackerError, PublishFailed
 from issuetracker_dagster.flow.dedupe import DedupeTimes
 from issuetracker_dagster.flow.intake import ZSetIntake
 from issuetracker_dagster.flow.publish import Publisher
@@ -127,6 +127,15 @@ class World:
     def send(self, topic: Topic, *messages: Message) -> None:
         """Publish to a topic."""
         self.producer.publish([Outgoing.of(topic, message) for message in messages])
+
+
+class NoDlq(MemoryProducer):
+    """A producer whose broker has lost the DLQ."""
+
+    def publish(self, records: Sequence[Outgoing]) -> None:
+        if any(record.topic == Topic.DLQ for record in records):
+            raise PublishFailed("dlq has no leader")
+        super().publish(records)
 
 
 class Doing:

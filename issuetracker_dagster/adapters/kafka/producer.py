@@ -16,7 +16,7 @@ from issuetracker_dagster.adapters.kafka.connection import (
     KafkaConnection,
     failure_text,
 )
-from issuetracker_dagster.errors import PermanentError, PublishFailed
+from issuetracker_dagster.errors import PublishFailed, RecordsRefused
 from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.stage import Topic
 from issuetracker_dagster.model.trace import action
@@ -48,15 +48,20 @@ class KafkaTopicProducer:
         self._client: KafkaProducer | None = None
 
     def publish(self, records: Sequence[Outgoing]) -> None:
-        """As the port says; and raises `PermanentError` (`too_large`) for a record that its topic never takes.
-
-        When it raises `PermanentError`, the others of the batch were acknowledged.
-        """
+        """As the port says."""
         if not records:
             return
-        # The client aborts whatever is in flight, of all threads, together with the one record that the broker refuses:
-        # each is tried again alone before it counts as too large.
-        refused = [record for record in self._attempt(records) if self._attempt([record])]
+        suspects = self._attempt(records)
+        refused: list[Outgoing] = []
+        for place, suspect in enumerate(suspects):
+            # The client aborts whatever is in flight, of all threads, together with the one record that the broker
+            # refuses: each is tried again alone before it counts as too large.
+            try:
+                refused += self._attempt([suspect])
+            except PublishFailed as error:
+                missing = set(map(id, (*refused, *suspects[place:])))
+                arrived = [record for record in records if id(record) not in missing]
+                raise PublishFailed(str(error), arrived=arrived) from error
         if refused:
             raise _refusal(refused)
 
@@ -158,10 +163,8 @@ def _exceeds_topic(record: Outgoing) -> bool:
     return size + sum(len(name) + len(value) for name, value in record.headers) > limit
 
 
-def _refusal(records: Sequence[Outgoing]) -> PermanentError:
+def _refusal(records: Sequence[Outgoing]) -> RecordsRefused:
     first = records[0]
-    return PermanentError(
-        f"{len(records)} of the batch are larger than their topic accepts, the first one with {len(first.value)} bytes "
-        f"for {first.topic}",
-        code="too_large",
-    )
+    more = f", and so are {len(records) - 1} more of its batch" if len(records) > 1 else ""
+    words = f"a record of {len(first.value)} bytes is larger than {first.topic} accepts{more}"
+    return RecordsRefused(words, refused=records)

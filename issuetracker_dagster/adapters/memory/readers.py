@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from issuetracker_dagster.adapters.kafka.ledger import OffsetLedger
 from issuetracker_dagster.adapters.memory.topics import MemoryBroker
-from issuetracker_dagster.errors import LagUnknown, PermanentError, PublishFailed, Unavailable
+from issuetracker_dagster.errors import LagUnknown, PermanentError, PublishFailed, RecordsRefused, Unavailable
 from issuetracker_dagster.model.message import Outgoing, Record
 from issuetracker_dagster.ports.topics import OffsetGap, Position, TopicPartition
 
@@ -17,17 +17,21 @@ class MemoryProducer:
         self._broker = broker
 
     def publish(self, records: Sequence[Outgoing]) -> None:
-        refused: list[PermanentError] = []
+        arrived: list[Outgoing] = []
+        refused: list[Outgoing] = []
+        words = ""
         with self._broker.reached(PublishFailed):
-            for place, record in enumerate(records):
+            for record in records:
                 try:
                     self._broker.append(record)
+                    arrived.append(record)
                 except PermanentError as error:
-                    refused.append(error)
+                    refused.append(record)
+                    words = words or str(error)
                 except Unavailable as error:
-                    raise PublishFailed(str(error), arrived=records[:place]) from error
+                    raise PublishFailed(str(error), arrived=arrived) from error
         if refused:
-            raise refused[0]
+            raise RecordsRefused(words, refused=refused)
 
     def close(self) -> None:
         """Nothing is held back."""
