@@ -8,7 +8,6 @@ from issuetracker_dagster.cli.seed_lists import interval_words
 from issuetracker_dagster.cli.seeds_file import changed
 from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.seeds import Seed, check_seed
-from issuetracker_dagster.model.urls import normalise
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
 
@@ -29,7 +28,7 @@ def add_seed(url: str, off: bool, **options: object) -> None:
         raise click.UsageError("--source is missing; name who publishes the page, such as --source example-news")
     wiring = Wiring(Settings())
     now_ms = wiring.clock.now_ms()
-    seed = Seed(url=normalise(url), source="", enabled=not off, next_due_ms=now_ms, since_ms=now_ms)
+    seed = Seed(url=url, source="", enabled=not off, next_due_ms=now_ms, since_ms=now_ms)
     seed = _checked(changed(seed, given(**options), now_ms))  # type: ignore[arg-type]
     click.echo("Added." if wiring.stores.seeds.add([seed]) else "It was there already; `seeds edit` changes it.")
 

@@ -7,6 +7,7 @@ import msgspec
 
 from issuetracker_dagster.cli.arguments import columns
 from issuetracker_dagster.cli.seed_arguments import duration
+from issuetracker_dagster.flow.seed_pages import pages_of
 from issuetracker_dagster.model.durations import about_duration, exact_duration
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.seeds import Seed, fresh_until_ms, is_stale, may_hurry
@@ -30,7 +31,7 @@ def list_seeds(sources: tuple[str, ...], enabled: bool | None, stale: bool) -> N
     stores, now_ms = wiring.stores, wiring.clock.now_ms()
     found = [seed for seed in stores.seeds.all() if not sources or seed.source in sources]
     found = [seed for seed in found if enabled is None or seed.enabled is enabled]
-    seen = stores.raw_contents.seen([seed.url for seed in found])
+    seen = pages_of(found, stores.raw_contents, wiring.name_of)
     if stale:
         found = [seed for seed in found if is_stale(seed, _fetched_ms(seed, seen), now_ms)]
     if not found:
@@ -87,7 +88,7 @@ def due_seeds(within: int, sources: tuple[str, ...], limit: int) -> None:
     wiring = Wiring(Settings())
     stores, now_ms = wiring.stores, wiring.clock.now_ms()
     asked = [seed for seed in stores.seeds.all() if seed.enabled and (not sources or seed.source in sources)]
-    seen = stores.raw_contents.seen([seed.url for seed in asked])
+    seen = pages_of(asked, stores.raw_contents, wiring.name_of)
     found = sorted((_coming(seed, _fetched_ms(seed, seen), now_ms) for seed in asked), key=lambda each: each.at_ms)
     chosen = [each for each in found if each.at_ms <= now_ms + within]
     if chosen:

@@ -27,7 +27,7 @@ from issuetracker_dagster.model.durations import exact_duration
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority, priority_from_label
 from issuetracker_dagster.model.seeds import Seed, seed_faults
-from issuetracker_dagster.model.urls import BadUrl, normalise
+from issuetracker_dagster.model.urls import BadUrl, spelled
 from issuetracker_dagster.settings.kinds import duration_ms
 
 
@@ -156,7 +156,7 @@ def _text(value: object) -> str:
 
 def _url(value: object) -> str:
     try:
-        return normalise(_text(value))
+        return spelled(_text(value))
     except BadUrl as error:
         raise BadUrl(f"{error}; write the whole URL, such as https://news.example.com/rss") from None
 

@@ -38,7 +38,7 @@ def judge_freshness(state: Freshness) -> dg.AssetCheckResult:
 def freshness_state(wiring: Wiring) -> dg.AssetCheckResult:
     """The judgement of the moment; raises `Unavailable`."""
     stores = wiring.stores
-    return judge_freshness(freshness(stores.seeds, stores.raw_contents, wiring.clock.now_ms()))
+    return judge_freshness(freshness(stores.seeds, stores.raw_contents, wiring.name_of, wiring.clock.now_ms()))
 
 
 @dg.asset_check(asset=SEEDS, name=CHECK, description=judge_freshness.__doc__)

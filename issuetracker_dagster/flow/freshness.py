@@ -1,9 +1,10 @@
 """Which sources are behind their freshness target. What is done about it is in `flow.schedule`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from issuetracker_dagster.flow.seed_pages import pages_of
 from issuetracker_dagster.model.durations import about_duration, exact_duration
 from issuetracker_dagster.model.seeds import Seed, is_stale
 from issuetracker_dagster.ports.seeds import Seeds
@@ -33,10 +34,13 @@ class Freshness(msgspec.Struct, frozen=True):
     breaches: tuple[Breach, ...]
 
 
-def freshness(seeds: Seeds, raw_contents: RawContents, now_ms: int) -> Freshness:
-    """The state of the moment; raises `Unavailable`. Seeds that are switched off have no target."""
+def freshness(seeds: Seeds, raw_contents: RawContents, name_of: Callable[[str], str], now_ms: int) -> Freshness:
+    """The state of the moment; raises `Unavailable`. Seeds that are switched off have no target.
+
+    `name_of` gives the URL under which the publisher knows a page.
+    """
     watched = seeds.watched()
-    seen = raw_contents.seen([seed.url for seed in watched])
+    seen = pages_of(watched, raw_contents, name_of)
     by_source: dict[str, list[tuple[int, Seed, int]]] = {}
     for seed in watched:
         fetched_ms = seen.get(seed.url, ("", 0))[1]

@@ -9,6 +9,7 @@ import msgspec
 
 from issuetracker_dagster.errors import TransientError
 from issuetracker_dagster.flow.publish import Publisher, Request
+from issuetracker_dagster.flow.seed_pages import pages_of
 from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.seeds import Seed, fresh_until_ms, is_stale, may_hurry, next_interval_ms
@@ -95,7 +96,7 @@ class _Round:
         stale = self._stale(raw_contents)
         early = [seed for seed in stale.values() if seed.next_due_ms > self._now_ms][:limit]
         for page in self._pages(early, limit):
-            seen = raw_contents.seen([seed.url for seed in page])
+            seen = pages_of(page, raw_contents, self._publisher.name_of)
             for seed in page:
                 self._choose(seed, seen.get(seed.url, ("", 0)), hold_back, stale=seed.seed_id in stale)
             if sum(map(len, self._looks.values())) >= limit:
@@ -106,7 +107,7 @@ class _Round:
         watched = [seed for seed in self._seeds.watched() if may_hurry(seed, self._now_ms)]
         # Whoever was switched on within its target can't be stale yet, whatever the page's date.
         watched = [seed for seed in watched if is_stale(seed, 0, self._now_ms)]
-        seen = raw_contents.seen([seed.url for seed in watched])
+        seen = pages_of(watched, raw_contents, self._publisher.name_of)
         until = [(fresh_until_ms(seed, seen.get(seed.url, ("", 0))[1]) or 0, seed) for seed in watched]
         over = sorted((each for each in until if each[0] <= self._now_ms), key=lambda each: each[0])
         return {seed.seed_id: seed for _, seed in over}

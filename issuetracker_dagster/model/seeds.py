@@ -5,7 +5,7 @@ import msgspec
 from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.durations import exact_duration
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.urls import BadUrl, normalise
+from issuetracker_dagster.model.urls import BadUrl, spelled
 
 MAX_URL = 2_000
 """Longest URL of a seed in characters; longer ones are nobody's feed."""
@@ -52,7 +52,7 @@ def seed_faults(seed: Seed) -> list[tuple[str, str]]:
     where = f"of {seed.url[:200]}"
     faults: list[tuple[str, str]] = []
     try:
-        normal = normalise(seed.url)
+        normal = spelled(seed.url)
         if normal != seed.url:
             faults.append(("url", f"the URL {where} must be written as {normal[:200]}"))
     except BadUrl as error:

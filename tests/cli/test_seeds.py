@@ -15,6 +15,7 @@ from issuetracker_dagster.cli.seeds import seeds
 from issuetracker_dagster.cli.seeds_file import WrongSeeds, merged, read_seeds, written
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.records import RawContent
+from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.model.seeds import Seed, check_seed
 from issuetracker_dagster.settings.load import variables
 
@@ -268,7 +269,7 @@ def test_one_fault_keeps_everything_out_and_every_fault_is_told_with_its_line(ru
         (entry(min="5m"), "line 2, max: bounds"),
         (entry(every="1h", min="10m", max="30m"), "line 4, every: interval 1h"),
         (entry(freshness="1m"), "line 4, freshness: freshness 1m"),
-        (entry() + "  - {url: 'https://news.example.com/rss?utm_source=x', source: b}\n", "is in line 2 already"),
+        (entry() + "  - {url: 'HTTPS://News.Example.com/rss#top', source: b}\n", "is in line 2 already"),
         (entry() + "    source: twice\n", "line 4, source: is there twice"),
     ],
 )
@@ -294,6 +295,22 @@ def test_what_is_exported_is_read_back_as_it_was(run: Run, stores: SqlStores, tm
     run("import", "out.yaml")
     assert written(stores.seeds.all()) == text
     assert run("export", "--source", "forum")[1].count("url:") == 1
+
+
+def test_a_feed_that_its_host_tells_by_a_tracking_name_keeps_it_and_is_found(run: Run, stores: SqlStores) -> None:
+    url, known_as = f"{URL}?rss=1&sid=7", f"{URL}?rss=1"
+    run("add", url, "--source", "example", "--every", "1h", "--freshness", "2h")
+    run("import", "-", stdin=entry(url=f"'{URL}?rss=2'", freshness="2h"))
+    assert [seed.url for seed in stores.seeds.all()] == [url, f"{URL}?rss=2"]
+    stores.parser_rules.save(
+        ParserRule(host_pattern="news.example.com", options={"keep_params": "rss", "drop_params": "sid"})
+    )
+    page = RawContent(url=known_as, requested_url=known_as, status=200, fetched_ms=now_ms() - 5 * M)
+    stores.raw_contents.save(page)
+    (line,) = (line for line in run("list")[1].splitlines() if line.endswith(url))
+    assert "5m ago" in line
+    assert "stale" not in line
+    assert run("disable", url)[1] == "1 switched off.\n"
 
 
 def test_importing_needs_one_origin(run: Run) -> None:

@@ -1,22 +1,25 @@
 """Due seeds: who is published, how urgently, and when they are looked at again."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from issuetracker_dagster.errors import PublishFailed, Unavailable
+from issuetracker_dagster.flow.freshness import freshness
 from issuetracker_dagster.flow.publish import Publisher, Report, Request
 from issuetracker_dagster.flow.resolve import priority_table
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.flow.schedule import JITTER, ScheduleReport, publish_due_seeds
 from issuetracker_dagster.model.headers import TargetType, headers_from_raw
 from issuetracker_dagster.model.message import Outgoing
+from issuetracker_dagster.model.payload import CrawlJob, decode_payload
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.records import RawContent
 from issuetracker_dagster.model.rules import BlacklistMode, PriorityRule
 from issuetracker_dagster.model.seeds import Seed
 from issuetracker_dagster.model.stage import CRAWL_TOPICS, Topic
+from issuetracker_dagster.model.urls import parameter_rule
 from tests.flow.world import World
 
 M = 60_000
@@ -306,6 +309,47 @@ def test_a_halved_interval_is_not_swallowed_by_the_dedupe_of_the_look_before() -
         world.fetched(body=f"body {look}")
         world.fake_clock.advance(world.seed().next_due_ms - world.clock.now_ms())
     assert published == 6
+
+
+FEED = "https://a.example.com/feed"
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "known_as"),
+    [
+        ("?rss=1", {"keep_params": "rss"}, f"{FEED}?rss=1"),
+        ("?rss=1", {}, FEED),
+        ("?sid=7&id=1", {"drop_params": "sid"}, f"{FEED}?id=1"),
+        ("?b=2&a=1", {"any_param_order": "true"}, f"{FEED}?a=1&b=2"),
+    ],
+)
+def test_a_seed_finds_its_page_whatever_its_host_does_with_parameters(
+    query: str, options: Mapping[str, str], known_as: str
+) -> None:
+    world = Seeding()
+    rule = parameter_rule(options)
+    world.parameters = HostTable([("a.example.com", "", rule)] if rule else [])
+    url = FEED + query
+    bounds = {"min_interval_ms": 10 * M, "max_interval_ms": 2 * H, "interval_ms": H, "freshness_ms": 2 * H}
+    world.stores.seeds.add([Seed(url=url, source="a", since_ms=world.clock.now_ms(), **bounds)])
+    for look in range(6):
+        report = world.tick()
+        assert (report.published, report.stale) == (1, 0)
+        (*_, record) = world.records(Topic.CRAWL_NORMAL)
+        assert decode_payload(CrawlJob, record.value).url == known_as
+        page = RawContent(
+            url=known_as, requested_url=known_as, status=200, body_sha256=f"{look}", fetched_ms=now(world)
+        )
+        world.stores.raw_contents.save(page)
+        found = world.stores.seeds.by_url(url)
+        assert found is not None
+        world.fake_clock.advance(found.next_due_ms - now(world))
+    assert found.interval_ms == 10 * M
+    assert freshness(world.stores.seeds, world.stores.raw_contents, world.publisher().name_of, now(world)).stale == 0
+
+
+def now(world: World) -> int:
+    return world.clock.now_ms()
 
 
 def test_a_seed_whose_page_became_stale_is_asked_for_at_once_at_high_priority_past_dedupe() -> None:

@@ -58,6 +58,8 @@ def test_a_seed_that_cannot_be_is_refused_with_what_to_write(fields: dict[str, A
 def test_a_good_seed_passes() -> None:
     check_seed(seed())
     check_seed(adaptive(freshness_ms=H, priority=3))
+    # Which parameters its host keeps is known where it is published.
+    check_seed(seed(url=f"{URL}?rss=1&sid=7"))
 
 
 def test_a_change_halves_the_interval_and_sameness_lengthens_it_by_a_fifth() -> None:

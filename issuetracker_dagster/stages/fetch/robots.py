@@ -10,7 +10,7 @@ from issuetracker_dagster.errors import NotDue, PermanentError
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.seeds import Seed, check_seed
 from issuetracker_dagster.model.trace import action
-from issuetracker_dagster.model.urls import BadUrl, normalise, parse_http
+from issuetracker_dagster.model.urls import BadUrl, parse_http, spelled
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.http import Fetcher, FetchRequest, FetchResponse, TimedOut
 from issuetracker_dagster.ports.seeds import Seeds
@@ -148,7 +148,7 @@ class Robots:
         seeds = []
         for sitemap in sitemaps:
             try:
-                url = normalise(sitemap, origin)
+                url = spelled(sitemap, origin)
                 seed = Seed(url=url, source=f"robots:{host}", target_type=TargetType.SITEMAP, enabled=False)
                 check_seed(seed)
             except (BadUrl, PermanentError):
