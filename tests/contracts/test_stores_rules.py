@@ -120,6 +120,13 @@ def test_applied_rules_are_saved_in_the_order_given(stores: Stores) -> None:
     ]  # fmt: skip
 
 
+def test_a_rule_that_is_twice_in_a_batch_is_what_was_said_last(stores: Stores) -> None:
+    stores.parser_rules.apply([rule(css="h1", priority=1), rule(css="h2", priority=3)])
+    (found,) = stores.parser_rules.all()
+    assert (found.version, found.selectors["title"].css, found.crawl_priority) == (2, "h2", 3)
+    assert {each.crawl_priority for each in stores.parser_rules.for_host("news.example.com", TargetType.ARTICLE)} == {3}
+
+
 def test_a_rule_is_switched_off_and_on_in_every_version(stores: Stores) -> None:
     first = stores.parser_rules.save(rule(priority=1))
     second = stores.parser_rules.save(rule(css="h2"))

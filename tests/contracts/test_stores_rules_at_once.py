@@ -2,9 +2,15 @@
 
 import random
 import threading
+from pathlib import Path
 
+import msgspec
 import pytest
+from sqlalchemy import event
 
+from issuetracker_dagster.adapters.sql.engine import connect
+from issuetracker_dagster.adapters.sql.migrate import upgrade
+from issuetracker_dagster.adapters.sql.parser_rules import SqlParserRules
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.rules import ParserRule, SelectorSpec
 from tests.contracts.store_worlds import Stores
@@ -48,3 +54,18 @@ def test_imports_saves_and_switches_at_once_leave_each_rule_with_one_priority(st
         versions = stores.parser_rules.for_host(host, TargetType.ARTICLE)
         assert len({version.crawl_priority for version in versions}) == 1
         assert len({version.version for version in versions}) == len(versions)
+
+
+def test_an_import_holds_up_other_writers_for_a_few_statements_however_many_rules(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'rules.db'}"
+    upgrade(url)
+    engine = connect(url)
+    asked: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *said: asked.append(said[2]))
+    many = [ParserRule(host_pattern="a.com", path_pattern=f"^/{number}/") for number in range(2_000)]
+    rules = SqlParserRules(engine)
+    rules.apply(many)
+    rules.apply([msgspec.structs.replace(rule, crawl_priority=3, options={"timezone": "Asia/Seoul"}) for rule in many])
+    assert len([statement for statement in asked if "parser_rules" in statement]) <= 6
+    assert {(rule.version, rule.crawl_priority) for rule in rules.all()} == {(2, 3)}
+    engine.dispose()

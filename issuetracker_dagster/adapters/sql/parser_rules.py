@@ -1,9 +1,9 @@
 """Rules by which pages are read and links are judged."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Subquery, Text, cast, func, or_, select
+from sqlalchemy import Engine, Subquery, Text, cast, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from issuetracker_dagster.adapters.sql.blacklist import SqlBlacklist, SqlFetcherRules
@@ -107,28 +107,21 @@ class SqlParserRules:
 
     def save(self, rule: ParserRule) -> ParserRule:
         check_rule(rule)
-        return self._transaction(lambda connection: save_next(connection, rule))
-
-    def apply(self, rules: Sequence[ParserRule]) -> None:
-        for rule in rules:
-            check_rule(rule)
-
-        def all_of_them(connection: Connection) -> None:
-            hold_table(connection)
-            for rule in rules:
-                make_so(connection, rule)
-
-        self._transaction(all_of_them)
-
-    def _transaction(self, write: Callable[[Connection], T]) -> T:
         for left in reversed(range(_WRITE_TRIES)):
             try:
                 with writing(self._engine) as connection:
-                    return write(connection)
+                    return save_next(connection, rule)
             except Overtaken:
                 if not left:
                     raise
         raise AssertionError("unreachable")
+
+    def apply(self, rules: Sequence[ParserRule]) -> None:
+        for rule in rules:
+            check_rule(rule)
+        with writing(self._engine) as connection:
+            hold_table(connection)
+            make_so(connection, rules)
 
     def blacklist(self) -> Sequence[BlacklistEntry]:
         return self._blacklist.all()

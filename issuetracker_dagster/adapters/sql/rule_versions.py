@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, select, text, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, insert, select, text, update
 
 from issuetracker_dagster.adapters.sql.tables_rules import ParserRuleRow
 from issuetracker_dagster.adapters.sql.upserts import insert_into
@@ -13,6 +13,9 @@ from issuetracker_dagster.model.rules import ParserRule, SelectorSpec, in_force
 
 _Selectors = dict[str, SelectorSpec]
 _Key = tuple[str, str, str]
+_VERSION = ("host_pattern", "path_pattern", "target_type", "version")
+_STATE = ("crawl_priority", "enabled")
+"""What one command sets for every version of a rule."""
 
 
 class Overtaken(TransientError):
@@ -47,18 +50,38 @@ def save_next(connection: Connection, rule: ParserRule) -> ParserRule:
     return _insert(connection, msgspec.structs.replace(rule, version=version, crawl_priority=latest.crawl_priority))
 
 
-def make_so(connection: Connection, rule: ParserRule) -> None:
-    """Let this be what is in force for its host, path and type. Raises `Overtaken`."""
-    known = _held(connection, rule)
-    if not known:
-        _insert(connection, msgspec.structs.replace(rule, version=1))
-        return
-    now = in_force(known)
-    if (now.selectors, now.options) != (rule.selectors, rule.options):
-        _insert(connection, msgspec.structs.replace(rule, version=known[-1].version + 1))
-    change(connection, _key(rule), crawl_priority=rule.crawl_priority)
-    if now.enabled is not rule.enabled:
-        change(connection, _key(rule), enabled=rule.enabled)
+def make_so(connection: Connection, rules: Sequence[ParserRule]) -> None:
+    """Let these be what is in force for their hosts, paths and types. The table must be held.
+
+    A few statements however many rules: on SQLite nobody else writes meanwhile, and waits ten seconds for it at most.
+    Raises `PermanentError` when a rule that is there can't be read.
+    """
+    stored = connection.execute(select(ParserRuleRow.__table__).order_by(ParserRuleRow.version)).mappings()
+    known = {_key(found[0]): found for found in grouped([any_rule(row) for row in stored])}
+    added: list[ParserRule] = []
+    changed: dict[_Key, list[ParserRule]] = {}
+    for rule in rules:
+        before = known.get(_key(rule), [])
+        for version in before:
+            if version.fault:
+                raise PermanentError(version.fault, code="invalid_rule")
+        now = in_force(before) if before else rule
+        is_new = not before or (now.selectors, now.options) != (rule.selectors, rule.options)
+        if is_new:
+            added.append(msgspec.structs.replace(rule, version=before[-1].version + 1 if before else 1))
+            before = [*before, added[-1]]
+        switched = {"enabled": rule.enabled} if now.enabled is not rule.enabled else {}
+        after = [msgspec.structs.replace(each, crawl_priority=rule.crawl_priority, **switched) for each in before]
+        if after != before:
+            changed[_key(rule)] = after
+        known[_key(rule)] = after
+    if added:
+        connection.execute(insert(ParserRuleRow), [_values(rule) for rule in added])
+    if changed:
+        one = and_(*(getattr(ParserRuleRow, name) == bindparam(f"its_{name}") for name in _VERSION))
+        state = update(ParserRuleRow).where(one).values({name: bindparam(f"its_{name}") for name in _STATE})
+        rows = [_values(version) for versions in changed.values() for version in versions]
+        connection.execute(state, [{f"its_{name}": row[name] for name in (*_VERSION, *_STATE)} for row in rows])
 
 
 def key_of(connection: Connection, rule_id: int) -> _Key:
@@ -130,12 +153,15 @@ def _held(connection: Connection, rule: ParserRule) -> list[ParserRule]:
 
 
 def _insert(connection: Connection, rule: ParserRule) -> ParserRule:
-    values = {name: value for name, value in msgspec.to_builtins(rule).items() if name not in ("rule_id", "fault")}
-    added = insert_into(connection, ParserRuleRow).values(**values).on_conflict_do_nothing()
+    added = insert_into(connection, ParserRuleRow).values(**_values(rule)).on_conflict_do_nothing()
     rule_id = connection.execute(added.returning(ParserRuleRow.rule_id)).scalar_one_or_none()
     if rule_id is None:
         raise Overtaken(f"other writers kept saving versions of the rule for {rule.host_pattern!r}")
     return msgspec.structs.replace(rule, rule_id=rule_id)
+
+
+def _values(rule: ParserRule) -> dict[str, object]:
+    return {name: value for name, value in msgspec.to_builtins(rule).items() if name not in ("rule_id", "fault")}
 
 
 def _key(rule: ParserRule) -> _Key:
