@@ -1,0 +1,109 @@
+"""Finding 34: whatever Redis does under load, nothing is lost or blamed, tries are bounded, and work goes on alone."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from redis.exceptions import RedisError
+
+from issuetracker_dagster.adapters.redis.client import RedisClient, command, connect
+from tests.contracts.redis_worlds import full
+from tests.faults.pipeline import STAGE, Pipeline, running_pipeline, seconds_of
+from tests.faults.proxy import FaultProxy
+from tests.waiting import eventually, stays
+
+pytestmark = [pytest.mark.services, pytest.mark.slow]
+
+AWAY_S = 12.0
+
+
+@pytest.fixture
+def server(clean_valkey_url: str) -> RedisClient:
+    """A way to the server past the proxy."""
+    return connect(clean_valkey_url)
+
+
+@pytest.fixture
+def pipeline(environment: dict[str, str], to_redis: FaultProxy, tmp_path: Path) -> Iterator[Pipeline]:
+    through = {**environment, "REDIS_URL": f"redis://127.0.0.1:{to_redis.port}/0"}
+    with running_pipeline(through, tmp_path, direct={"REDIS_URL": environment["REDIS_URL"]}) as running:
+        yield running
+
+
+def test_34_unreachable_for_longer_than_its_leases_last_work_goes_on_by_itself(
+    pipeline: Pipeline, to_redis: FaultProxy
+) -> None:
+    with to_redis.down():
+        lines, tries = len(pipeline.words.texts), to_redis.connections
+        eventually(seconds_of(AWAY_S), timeout_s=AWAY_S + 5)
+        lines, tries = len(pipeline.words.texts) - lines, to_redis.connections - tries
+    pipeline.goes_on()
+    # Six slots, an intake, a relay and a lease keeper: each asks about once a second, a few times over.
+    assert tries < 100 * AWAY_S
+    assert lines < 10 * AWAY_S
+    assert "REDIS_URL" in pipeline.words
+    pipeline.must_be_whole()
+
+
+def test_34_replies_lost_after_the_server_has_done_it_have_no_second_effect(
+    pipeline: Pipeline, to_redis: FaultProxy
+) -> None:
+    for _ in range(40):
+        to_redis.lose(1)
+        eventually(seconds_of(0.05))
+    to_redis.lose(0)
+    pipeline.goes_on()
+    assert to_redis.lost >= 20
+    pipeline.must_be_whole()
+    repeats = pipeline.handler.counts().total() - len(pipeline.sent)
+    assert repeats <= to_redis.lost
+
+
+def test_34_connections_cut_in_mid_reply_lose_nothing(pipeline: Pipeline, to_redis: FaultProxy) -> None:
+    for _ in range(40):
+        to_redis.cut_in_mid_reply(1)
+        eventually(seconds_of(0.05))
+    to_redis.cut_in_mid_reply(0)
+    pipeline.goes_on()
+    assert to_redis.cut >= 20
+    pipeline.must_be_whole()
+
+
+def test_34_scripts_flushed_again_and_again_go_unnoticed(pipeline: Pipeline, server: RedisClient) -> None:
+    for _ in range(40):
+        command(server, "SCRIPT", "FLUSH")
+        eventually(seconds_of(0.05))
+    pipeline.goes_on()
+    assert not pipeline.words.texts
+    pipeline.must_be_whole()
+
+
+def test_34_and_50_out_of_memory_what_is_queued_is_worked_off_and_pushes_resume_when_there_is_room(
+    pipeline: Pipeline, server: RedisClient
+) -> None:
+    with full(server):
+        eventually(
+            lambda: "it is full (maxmemory)" in pipeline.words or pipeline.wiring.queue(STAGE).depth().total == 0
+        )
+        eventually(lambda: pipeline.wiring.queue(STAGE).depth().total == 0, timeout_s=20)
+        before = pipeline.done()
+        assert stays(lambda: pipeline.done() <= before + 8, for_s=2)
+    pipeline.goes_on()
+    pipeline.must_be_whole()
+
+
+def test_34_a_changed_password_is_said_plainly_and_never_shown(pipeline: Pipeline, server: RedisClient) -> None:
+    command(server, "CONFIG", "SET", "requirepass", "changed-word")
+    try:
+        with suppress(RedisError):
+            command(server, "CLIENT", "KILL", "TYPE", "normal")
+        eventually(lambda: "NOAUTH" in pipeline.words or "refuses the user or password" in pipeline.words)
+        before = pipeline.done()
+        assert stays(lambda: pipeline.done() <= before + 8, for_s=2)
+    finally:
+        command(server, "AUTH", "changed-word")
+        command(server, "CONFIG", "SET", "requirepass", "")
+    pipeline.goes_on()
+    assert "changed-word" not in pipeline.words
+    pipeline.must_be_whole()
