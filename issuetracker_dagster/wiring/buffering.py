@@ -36,7 +36,8 @@ SWITCH_EVERY_S = 2.0
 class SwitchView:
     """The switch as publishers of this process see it, at most two seconds old. Thread-safe.
 
-    While Redis is out the last answer stands: a buffer that can't be written lets jobs go straight to Kafka.
+    While Redis is out the last answer stands: a buffer that can't be written lets jobs go straight to Kafka. One caller
+    asks, and the others go on with the last answer meanwhile; only for the very first they wait.
     """
 
     def __init__(self, switch: BufferSwitch) -> None:
@@ -46,14 +47,28 @@ class SwitchView:
         self._is_on = False
 
     def __call__(self) -> bool:
-        with self._lock:
-            if time.monotonic() - self._read_at > SWITCH_EVERY_S:
-                self._read_at = time.monotonic()
-                try:
-                    self._is_on = self._switch.is_on()
-                except Unavailable as error:
-                    logger.warning("buffering stays as it was: %s", error, extra=action("redis.unavailable"))
-            return self._is_on
+        if self._is_old() and self._lock.acquire(blocking=not self._was_read()):
+            try:
+                if self._is_old():
+                    self._look()
+            finally:
+                self._lock.release()
+        return self._is_on
+
+    def _was_read(self) -> bool:
+        return self._read_at > float("-inf")
+
+    def _is_old(self) -> bool:
+        return time.monotonic() - self._read_at > SWITCH_EVERY_S
+
+    def _look(self) -> None:
+        try:
+            self._is_on = self._switch.is_on()
+        except Unavailable as error:
+            logger.warning("buffering stays as it was: %s", error, extra=action("redis.unavailable"))
+        finally:
+            # Afterwards: while Redis hangs, nobody would be free of waiting for it else.
+            self._read_at = time.monotonic()
 
 
 class Buffering(Connections):

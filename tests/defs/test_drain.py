@@ -1,7 +1,10 @@
 """The schedule of the buffer and the relay's part in it: when a drain run is asked for, and what the toggle does."""
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import dagster as dg
@@ -227,6 +230,63 @@ def test_publishers_see_the_switch_within_two_seconds_and_keep_it_while_redis_is
     switch.is_out = True
     monkeypatch.setattr(buffering, "SWITCH_EVERY_S", 0.0)
     assert view() is True
+
+
+class HangingSwitch(MemoryBufferSwitch):
+    """Hangs from its second question on, until `back` is set."""
+
+    def __init__(self) -> None:
+        super().__init__(FakeClock(0))
+        self.asked = 0
+        self.hangs, self.back = threading.Event(), threading.Event()
+
+    def is_on(self) -> bool:
+        self.asked += 1
+        if self.asked > 1:
+            self.hangs.set()
+            assert self.back.wait(30)
+        return super().is_on()
+
+
+def test_while_redis_hangs_one_publisher_waits_and_the_others_go_on_with_the_last_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    switch = HangingSwitch()
+    switch.turn(on=True)
+    view = SwitchView(switch)
+    assert view() is True
+    switch.turn(on=False)
+    monkeypatch.setattr(buffering, "SWITCH_EVERY_S", -1.0)
+    with ThreadPoolExecutor(5) as threads:
+        try:
+            first = threads.submit(view)
+            assert switch.hangs.wait(10)
+            others = [threads.submit(view) for _ in range(4)]
+            assert [other.result(10) for other in others] == [True] * 4
+            assert (first.done(), switch.asked) == (False, 2)
+        finally:
+            switch.back.set()
+        assert first.result(10) is False
+
+
+def test_a_hang_makes_nobody_wait_again_before_the_two_seconds_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    switch = FailingSwitch(FakeClock(0))
+    view = SwitchView(switch)
+    asked: list[float] = []
+
+    def hang() -> bool:
+        asked.append(now[0])
+        now[0] += 5.0
+        raise Unavailable("Redis hangs")
+
+    monkeypatch.setattr(switch, "is_on", hang)
+    monkeypatch.setattr(buffering, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    for _ in range(5):
+        assert view() is False
+    now[0] += SWITCH_EVERY_S + 0.1
+    view()
+    assert asked == [100.0, 105.0 + SWITCH_EVERY_S + 0.1]
 
 
 @pytest.mark.parametrize(("value", "is_on"), [("unset", True), ("true", True), ("false", False)])
