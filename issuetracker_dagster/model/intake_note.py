@@ -18,6 +18,6 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
 def read_note(metadata: str) -> Note | None:
     try:
         note = msgspec.json.decode(metadata, type=Note)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None  # committed in direct mode, or by hand: everything before it is settled
     return note if note.epoch else None

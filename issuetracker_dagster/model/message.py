@@ -72,5 +72,5 @@ def decode_envelope(data: bytes) -> Message:
     """Inverse of `encode_envelope`; raises `Malformed`."""
     try:
         return _decoder.decode(data)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Malformed(f"the stored envelope doesn't decode: {error}") from None

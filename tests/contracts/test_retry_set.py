@@ -15,6 +15,11 @@ from issuetracker_dagster.ports.retries import RetrySet
 from tests.contracts.redis_worlds import WORLDS, World, full, open_world
 
 NOW = 1_750_000_000_000
+UNREADABLE = {
+    "no msgpack": b"\xc1 not msgpack",
+    "nested without end": b"\x81\xa1x" + b"\x91" * 100_000 + b"\xc0",
+    "no UTF-8": b"\x81\xa5topic\xa1\xff",
+}
 
 
 @pytest.fixture(params=WORLDS)
@@ -154,15 +159,18 @@ def test_an_entry_scheduled_again_by_another_stage_is_that_stages(retries: Retry
     assert retries.oldest_source_ms(Stage.ENRICH) == NOW - 1_000
 
 
+@pytest.mark.parametrize("data", UNREADABLE.values(), ids=UNREADABLE)
 @pytest.mark.parametrize("world", WORLDS[1:], indirect=True)
-def test_an_entry_that_does_not_decode_is_kept_aside_and_hides_nothing(world: World, retries: RetrySet) -> None:
+def test_an_entry_that_does_not_decode_is_kept_aside_and_hides_nothing(
+    world: World, retries: RetrySet, data: bytes
+) -> None:
     assert world.client is not None
     retries.schedule(entry("bad", NOW - 1))
     retries.schedule(entry("good"))
-    command(world.client, "HSET", "{retry:due}:entries", "bad:1", b"\xc1 not msgpack")
+    command(world.client, "HSET", "{retry:due}:entries", "bad:1", data)
     assert roots(retries.due(NOW, 1)) == []
     assert roots(retries.due(NOW, 1)) == ["good"]
-    assert command(world.client, "HGET", "{retry:due}:unreadable", "bad:1") == b"\xc1 not msgpack"
+    assert command(world.client, "HGET", "{retry:due}:unreadable", "bad:1") == data
     assert retries.size() == 1
 
 

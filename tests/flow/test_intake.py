@@ -37,6 +37,14 @@ def test_messages_are_stored_with_key_headers_and_priority_then_committed() -> N
     assert kept.origin.topic == Topic.FETCHED
 
 
+def test_what_somebody_else_noted_with_the_offset_ends_no_tick() -> None:
+    world = World()
+    noted = Position(0, '{"x":' + "[" * 4_000)  # as much as a broker keeps
+    world.broker.commit(GROUP, {("fetched", partition): noted for partition in (0, 1)})
+    world.send(Topic.FETCHED, message("a"))
+    assert world.intake(world.queue()).tick(8_000).stored == 1
+
+
 def test_nothing_is_committed_when_the_push_fails_and_nothing_is_lost() -> None:
     world = World()
     queue = world.queue()

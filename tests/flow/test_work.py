@@ -163,11 +163,12 @@ def test_a_payload_that_does_not_decode_is_dead_lettered(works: Works) -> None:
     assert len(works.world.records(Topic.NORMALIZED)) == 1
 
 
-def test_an_envelope_that_does_not_decode_is_dead_lettered_with_its_bytes(works: Works) -> None:
-    works.queue.push([QueueEntry("x:0", Priority.NORMAL, 0, b"\xc1junk")])
+@pytest.mark.parametrize("envelope", [b"\xc1junk", b"\x81\xa1x" * 10_000], ids=["junk", "nested without end"])
+def test_an_envelope_that_does_not_decode_is_dead_lettered_with_its_bytes(works: Works, envelope: bytes) -> None:
+    works.queue.push([QueueEntry("x:0", Priority.NORMAL, 0, envelope)])
     works.crew(Handling(forward)).start()
     eventually(lambda: is_empty(works.queue))
-    assert works.world.records(Topic.DLQ)[0].value == b"\xc1junk"
+    assert works.world.records(Topic.DLQ)[0].value == envelope
 
 
 def test_a_long_handler_keeps_its_lease(works: Works) -> None:

@@ -79,7 +79,7 @@ class RedisRetrySet:
     def _decode(self, identity: bytes, packed: bytes) -> RetryEntry | None:
         try:
             return _decoder.decode(packed)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             # Left where it is, a hundred of these would hide every entry behind them from the relay.
             keys = [*self._keys, f"{{{self._key}}}:unreadable"]
             script("retry_set_aside").run(self._client, keys, [identity, packed])
