@@ -163,8 +163,8 @@ def test_the_message_waits_until_kafka_has_the_upgrade_and_nothing_is_published_
     empties(world, 4)
     last = page("p4")
     world.broker.stop()
-    assert settle(world, last) == Later(5_000)
-    assert settle(world, last) == Later(5_000)
+    assert settle(world, last) == Later(5_000, is_outage=True)
+    assert settle(world, last) == Later(5_000, is_outage=True)
     world.broker.start()
     assert settle(world, last) == Done(succeeded=False, kind="dead_lettered")
     assert len({headers_from_raw(record.headers).root_id for record in crawled(world)}) == 5
