@@ -21,7 +21,8 @@ from benchmarks.timed import HOSTS, Capture, TimedProducer, TimedPublisher
 from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.flow.buffer import BufferingProducer
 from issuetracker_dagster.flow.drain import BufferDrainer
-from issuetracker_dagster.flow.publish import BATCH, Request
+from issuetracker_dagster.flow.publish import BATCH
+from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.model.buffer import BufferedJob, encode_buffered
 from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.payload import CrawlJob

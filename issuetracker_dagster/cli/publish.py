@@ -5,7 +5,7 @@ import secrets
 import click
 
 from issuetracker_dagster.cli.arguments import page_url, priority_word
-from issuetracker_dagster.flow.publish import Request
+from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.priority import Priority

@@ -3,7 +3,6 @@
 Retries, recrawls and redrives don't: they keep their priority and pass dedupe by.
 """
 
-import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -12,16 +11,17 @@ import msgspec
 
 from issuetracker_dagster.errors import RecordsRefused
 from issuetracker_dagster.flow.dedupe import Dedupe, DedupeTimes
+from issuetracker_dagster.flow.requests import Asked, Request, identified, name_of, passed_by
 from issuetracker_dagster.flow.resolve import CompositePriorityResolver
 from issuetracker_dagster.flow.rules import HostTable
-from issuetracker_dagster.model.headers import Headers, TargetType
+from issuetracker_dagster.model.headers import Headers
 from issuetracker_dagster.model.message import Message, Outgoing
-from issuetracker_dagster.model.payload import CrawlJob, encode_payload
+from issuetracker_dagster.model.payload import encode_payload
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.rules import BlacklistMode
 from issuetracker_dagster.model.stage import CRAWL_TOPICS
 from issuetracker_dagster.model.trace import action
-from issuetracker_dagster.model.urls import BadUrl, ParameterRule, host_of, reduced, spelled
+from issuetracker_dagster.model.urls import BadUrl, ParameterRule, host_of
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.locks import IngestionLock, Mark
 from issuetracker_dagster.ports.topics import Producer
@@ -32,20 +32,7 @@ logger = logging.getLogger(__name__)
 BATCH = 500
 """Most jobs between a pending marker and its confirmation, which have a minute."""
 
-LONGEST_URL = 8_000
-"""In characters. A longer one is no page, and its message might cost its whole batch the broker's consent."""
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A job to publish. `parent` names who asks (a page's root id, a seed and its due time): the same parent asking
-    again gets the same root id, so that a repeated publish is recognised. `dedupe` False for jobs that must pass by.
-    """
-
-    job: CrawlJob
-    parent: str
-    priority: Priority | None = None
-    trace_id: str = ""
-    dedupe: bool = True
+_Ready = tuple[Message, Outgoing, PublishedJob]
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -105,7 +92,7 @@ class Publisher:
 
     def priority_of(self, request: Request) -> Priority:
         """The priority with which that request would be published. Raises `BadUrl`."""
-        return self._resolver.resolve(_identified(request, self._parameters()).job, request.priority).priority
+        return self._resolver.resolve(identified(request, self._parameters()).job, request.priority).priority
 
     def name_of(self, url: str) -> str:
         """The URL under which that page is published, known and stored. Raises `BadUrl`."""
@@ -117,7 +104,7 @@ class Publisher:
         fresh = self._fresh(asked)
         try:
             blacklist = self._blacklist()
-            judged = [(each, _judged(each, blacklist)) for each in fresh]
+            judged = [(each, passed_by(each, blacklist)) for each in fresh]
             allowed = [passed for _, passed in judged if passed]
             ready = [self._ready(each) for each in allowed]
             refusal = self._send([record for _, record, _ in ready])
@@ -146,7 +133,7 @@ class Publisher:
             return error
         return None
 
-    def _fresh(self, asked: Sequence["_Asked"]) -> list["_Asked"]:
+    def _fresh(self, asked: Sequence[Asked]) -> list[Asked]:
         """Those that nobody has published lately; a URL asked for twice is there once, with or without Redis."""
         seen: set[str] = set()
         answers = iter(self._dedupe.begin(_marks(asked)))
@@ -159,7 +146,7 @@ class Publisher:
             fresh.append(each)
         return fresh
 
-    def _ready(self, asked: "_Asked") -> "_Ready":
+    def _ready(self, asked: Asked) -> _Ready:
         job, root_id = asked.job, asked.root_id
         resolution = self._resolver.resolve(job, asked.request.priority)
         host, now_ms = host_of(job.url), self._clock.now_ms()
@@ -184,32 +171,12 @@ class Publisher:
         )
         return message, Outgoing.of(CRAWL_TOPICS[resolution.priority], message), row
 
-    def _tell(self, ready: Sequence["_Ready"]) -> None:
+    def _tell(self, ready: Sequence[_Ready]) -> None:
         if logger.isEnabledFor(logging.DEBUG):
             for message, _, _ in ready:
                 logger.debug("published", extra=action("message.published", root_id=message.headers.root_id))
         if ready:
             self._published([row for _, _, row in ready])
-
-
-class _Asked(msgspec.Struct, frozen=True):
-    """A request with the job as it is known, and its root id, which owns its marker."""
-
-    request: Request
-    job: CrawlJob
-    root_id: str
-
-    @property
-    def mark(self) -> Mark:
-        return Mark(self.job.url, self.root_id)
-
-
-_Ready = tuple[Message, Outgoing, PublishedJob]
-
-
-def root_id_of(parent: str, url: str) -> str:
-    """The root id of a URL found by `parent`: 96 bits of a hash, the same each time it is asked."""
-    return hashlib.sha256(f"{parent}\n{url}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def _batches(requests: Iterable[Request]) -> Iterator[list[Request]]:
@@ -218,38 +185,13 @@ def _batches(requests: Iterable[Request]) -> Iterator[list[Request]]:
         yield batch
 
 
-def _identified(request: Request, parameters: HostTable[ParameterRule]) -> _Asked:
-    url = name_of(request.job.url, parameters)
-    if len(url) > LONGEST_URL:
-        raise BadUrl(f"{url[:200]!r} and so on is {len(url)} characters long")
-    job = request.job if url == request.job.url else msgspec.structs.replace(request.job, url=url)
-    return _Asked(request, job, root_id_of(request.parent, url))
-
-
-def name_of(url: str, parameters: HostTable[ParameterRule]) -> str:
-    """The URL under which a page is published, known and stored. Idempotent; raises `BadUrl`."""
-    url = spelled(url)
-    return reduced(url, parameters.find(url) if "?" in url and len(parameters) else None)
-
-
-def _readable(request: Request, parameters: HostTable[ParameterRule]) -> _Asked | None:
+def _readable(request: Request, parameters: HostTable[ParameterRule]) -> Asked | None:
     try:
-        return _identified(request, parameters)
+        return identified(request, parameters)
     except BadUrl as error:
         logger.info("a URL was dropped: %s", error, extra=action("message.dropped", reason="bad_url"))
         return None
 
 
-def _judged(asked: _Asked, blacklist: HostTable[BlacklistMode]) -> _Asked | None:
-    """The request as the blacklist lets it pass: not at all, or an article's page for its links only."""
-    mode = blacklist.find(asked.job.url)
-    if mode is BlacklistMode.DROP:
-        return None
-    if mode is BlacklistMode.EXTRACT_LINKS_ONLY and asked.job.target_type is TargetType.ARTICLE:
-        job = msgspec.structs.replace(asked.job, target_type=TargetType.CATEGORY)
-        return msgspec.structs.replace(asked, job=job)
-    return asked
-
-
-def _marks(asked: Iterable[_Asked]) -> list[Mark]:
+def _marks(asked: Iterable[Asked]) -> list[Mark]:
     return [each.mark for each in asked if each.request.dedupe]

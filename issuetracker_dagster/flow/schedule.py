@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from issuetracker_dagster.errors import TransientError
-from issuetracker_dagster.flow.publish import Publisher, Request
+from issuetracker_dagster.flow.publish import Publisher
+from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.flow.seed_pages import pages_of
 from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.priority import Priority

@@ -12,7 +12,8 @@ import msgspec
 
 from issuetracker_dagster.errors import IssueTrackerError, PermanentError, PublishFailed, Unavailable
 from issuetracker_dagster.flow.dead_letter import bury, dead_letter
-from issuetracker_dagster.flow.publish import Publisher, Request
+from issuetracker_dagster.flow.publish import Publisher
+from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.flow.retry import RetryScheduler
 from issuetracker_dagster.flow.upgrade import HostUpgrader
 from issuetracker_dagster.model.decision import (

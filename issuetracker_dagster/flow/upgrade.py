@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import msgspec
 
 from issuetracker_dagster.errors import PermanentError, Unavailable
-from issuetracker_dagster.flow.publish import Publisher, Request
+from issuetracker_dagster.flow.publish import Publisher
+from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.model.message import Message
 from issuetracker_dagster.model.outcome import Outcome, is_empty_page
 from issuetracker_dagster.model.payload import CrawlJob, Payload, RawContentRef

@@ -9,9 +9,10 @@ from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
 from issuetracker_dagster.flow.dedupe import DedupeTimes
 from issuetracker_dagster.flow.dlq_index import DLQ_GROUP, DeadLetterIndexer
 from issuetracker_dagster.flow.intake import ZSetIntake
-from issuetracker_dagster.flow.publish import Publisher, name_of
+from issuetracker_dagster.flow.publish import Publisher
 from issuetracker_dagster.flow.redrive import Redriver
 from issuetracker_dagster.flow.refresh import PriorityRulesRefresher
+from issuetracker_dagster.flow.requests import name_of
 from issuetracker_dagster.flow.resolve import PriorityTable, standard_chain
 from issuetracker_dagster.flow.retry import RetryScheduler
 from issuetracker_dagster.flow.rules import HostTable

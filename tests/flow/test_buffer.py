@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from issuetracker_dagster.errors import PublishFailed, RecordsRefused, Unavailable
-from issuetracker_dagster.flow.publish import Request
 from issuetracker_dagster.flow.reap import empty_buffer_outbox
+from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.model.buffer import decode_buffered
 from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.payload import CrawlJob

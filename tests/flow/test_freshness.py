@@ -7,7 +7,7 @@ import msgspec
 from issuetracker_dagster.adapters.memory.store_seeds import MemorySeeds
 from issuetracker_dagster.adapters.memory.stores import MemoryStores
 from issuetracker_dagster.flow.freshness import Freshness, freshness
-from issuetracker_dagster.flow.publish import name_of
+from issuetracker_dagster.flow.requests import name_of
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.model.records import RawContent
 from issuetracker_dagster.model.seeds import Seed

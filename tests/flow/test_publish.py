@@ -10,7 +10,7 @@ from issuetracker_dagster.adapters.memory.topics import MemoryBroker
 from issuetracker_dagster.adapters.memory.urls import MemoryIngestionLock
 from issuetracker_dagster.errors import PublishFailed, RecordsRefused, Unavailable
 from issuetracker_dagster.flow.buffer import release_marks
-from issuetracker_dagster.flow.publish import Request, root_id_of
+from issuetracker_dagster.flow.requests import Request, root_id_of
 from issuetracker_dagster.flow.resolve import priority_table
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.model.headers import TargetType, headers_from_raw

@@ -8,7 +8,8 @@ import pytest
 
 from issuetracker_dagster.errors import PublishFailed, Unavailable
 from issuetracker_dagster.flow.freshness import freshness
-from issuetracker_dagster.flow.publish import Publisher, Report, Request
+from issuetracker_dagster.flow.publish import Publisher, Report
+from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.flow.resolve import priority_table
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.flow.schedule import JITTER, ScheduleReport, publish_due_seeds

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from issuetracker_dagster.errors import PermanentError, Unavailable
-from issuetracker_dagster.flow.publish import Request
+from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.flow.resolve import priority_table
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.flow.settle import Done, Later, Settlement

@@ -10,7 +10,7 @@ import msgspec
 from issuetracker_dagster.adapters.kafka.group import KafkaGroupReader
 from issuetracker_dagster.adapters.kafka.lag import KafkaLag
 from issuetracker_dagster.errors import LagUnknown, PublishFailed, Unavailable
-from issuetracker_dagster.flow.publish import Request
+from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.stage import FACTS, Stage, Topic
 from issuetracker_dagster.wiring.parts import Wiring

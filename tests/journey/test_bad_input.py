@@ -8,7 +8,7 @@ import pytest
 
 from issuetracker_dagster.adapters.kafka.group import KafkaGroupReader
 from issuetracker_dagster.errors import IssueTrackerError
-from issuetracker_dagster.flow.publish import Request
+from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.model.message import Outgoing, Record
 from issuetracker_dagster.model.payload import CrawlJob, RawContentRef, decode_payload
 from issuetracker_dagster.model.stage import Stage, Topic

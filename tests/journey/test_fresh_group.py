@@ -8,7 +8,7 @@ import pytest
 
 from issuetracker_dagster.adapters.kafka.group import KafkaGroupReader
 from issuetracker_dagster.flow.drain import EMPTIED, BufferDrainer
-from issuetracker_dagster.flow.publish import Request
+from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.model.drain import DrainSummary
 from issuetracker_dagster.model.message import message_of
 from issuetracker_dagster.model.payload import CrawlJob

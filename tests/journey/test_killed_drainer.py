@@ -9,7 +9,7 @@ import pytest
 from issuetracker_dagster.adapters.redis.client import command
 from issuetracker_dagster.adapters.redis.scripts import script as script_named
 from issuetracker_dagster.flow.drain import TAKEN_OVER
-from issuetracker_dagster.flow.publish import Request
+from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.model.message import message_of
 from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.stage import Topic

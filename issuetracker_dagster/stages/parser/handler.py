@@ -10,15 +10,14 @@ from issuetracker_dagster.errors import Malformed, NeedsRefetch, PermanentError
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.outcome import EMPTY, EMPTY_BODY, HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, CrawlJob, RawContentRef
-from issuetracker_dagster.model.records import Content, RawContent
+from issuetracker_dagster.model.records import RawContent
 from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, ParserRule, check_place
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.model.urls import BadUrl, decoded_path, host_of, normalise, parse_http, spelled
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.rules import ParserRules
 from issuetracker_dagster.ports.stores import Contents, RawContents
-from issuetracker_dagster.stages.parser.article import Article
-from issuetracker_dagster.stages.parser.canonical import believed_canonical
+from issuetracker_dagster.stages.parser.content import content_of
 from issuetracker_dagster.stages.parser.links import Link, choose, choose_entries
 from issuetracker_dagster.stages.parser.options import ParserOptions
 from issuetracker_dagster.stages.parser.patterns import exactly
@@ -130,7 +129,7 @@ class ParserHandler:
                 "a parser rule found nothing", extra=action("rule.missed", rule=article.sources["rule"], url=url)
             )
         article = msgspec.structs.replace(article, canonical=self._canonical(article.canonical))
-        content = _content(article, reading.replacement_share, url, payload, context, rule)
+        content = content_of(article, reading.replacement_share, url, payload, context, rule)
         content_id = self._contents.save(content)
         return Outcome(
             forward=ContentRef(content_id=content_id, url=content.url, source=payload.source),
@@ -218,39 +217,3 @@ def _may_be_listed(host: str, expression: str) -> bool:
     except PermanentError:
         return False
     return True
-
-
-def _content(
-    article: Article,
-    replacement_share: float,
-    url: str,
-    payload: RawContentRef,
-    context: HandlerContext,
-    rule: ParserRule | None,
-) -> Content:
-    requested = payload.requested_url or url
-    canonical = believed_canonical(article.canonical, url, requested)
-    options = options_of(rule)
-    fields = article.fields
-    return Content(
-        raw_id=payload.raw_id,
-        root_id=context.root_id,
-        url=canonical or url,
-        canonical_url=canonical,
-        host=host_of(canonical or url),
-        source=payload.source,
-        kind=options.kind,
-        title=fields.title,
-        author=fields.author,
-        category=fields.category,
-        tags=fields.tags,
-        images=fields.images,
-        summary=fields.summary,
-        body=fields.body,
-        language=article.language,
-        published_ms=article.published_ms,
-        fetched_ms=payload.fetched_ms,
-        field_sources=article.sources,
-        replacement_share=replacement_share,
-        date_required=options.date_required,
-    )
