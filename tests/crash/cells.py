@@ -25,10 +25,9 @@ from issuetracker_dagster.wiring.parts import Wiring
 from tests.crash import roles
 from tests.crash.arrows import Arrow, Blow, Scene
 from tests.crash.ledger import Ledger
-from tests.crash.scenes import WORKERS, prepare
+from tests.crash.scenes import COUNT, WORKERS, prepare
 from tests.waiting import eventually
 
-HOSTS_CLOSED_MS = 3_500
 STRUCK_S = 30.0
 ENDS_S = 15.0
 """A process that is told to end in order has done so by then."""
@@ -151,7 +150,7 @@ class _Cell:
             struck=folder / "struck",
             ended=folder / "successor.ended",
             ready=folder / "ready",
-            open_at_ms=time.time_ns() // 1_000_000 + (HOSTS_CLOSED_MS if arrow.scene is Scene.FETCH else 0),
+            opened=folder / "opened",
         )
 
     def run(self) -> None:
@@ -186,12 +185,19 @@ class _Cell:
         return process
 
     def _await_blow(self, victim: ForkServerProcess) -> None:
-        eventually(lambda: self._order.struck.exists() or not _is_alive(victim), STRUCK_S)
+        eventually(lambda: self._order.struck.exists() or not _is_alive(victim) or self._opens(), STRUCK_S)
+        self._order.opened.touch()
         assert self._order.struck.exists(), f"never at the arrow:\n{self._tail('victim')}"
         if self._blow is Blow.STOP:
             eventually(lambda: psutil.Process(_pid(victim)).status() == psutil.STATUS_STOPPED)
         else:
             self._ended(victim, in_order=self._blow is not Blow.KILL)
+
+    def _opens(self) -> bool:
+        """Let hosts be asked once all jobs of the fetch scene wait for them; never true."""
+        if self._arrow.scene is Scene.FETCH and self._wiring.frontier.size() == COUNT:
+            self._order.opened.touch()
+        return False
 
     def _await_done(self, successor: ForkServerProcess) -> None:
         def done() -> bool:

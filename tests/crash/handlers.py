@@ -1,6 +1,7 @@
 """Handlers of the crash tests: they write to the real stores, and the id of a message says what becomes of it."""
 
 import time
+from pathlib import Path
 
 from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.errors import NotDue, PermanentError, TransientError
@@ -11,6 +12,10 @@ from issuetracker_dagster.model.urls import authority_of
 
 WORK_S = 0.01
 """Each message takes some time, so that a process is stopped with others in hand."""
+
+
+CLOSED_MS = 500
+"""For how long a host that isn't due is left alone."""
 
 
 class ParsingHandler:
@@ -36,16 +41,16 @@ class ParsingHandler:
 
 
 class FetchingHandler:
-    """Stores a page a job. No host is due before a certain time."""
+    """Stores a page a job. No host is due before the file `opened` is there."""
 
-    def __init__(self, stores: SqlStores, open_at_ms: int) -> None:
+    def __init__(self, stores: SqlStores, opened: Path) -> None:
         self._stores = stores
-        self._open_at_ms = open_at_ms
+        self._opened = opened
 
     def handle(self, payload: CrawlJob, context: HandlerContext) -> Outcome:
         now_ms = time.time_ns() // 1_000_000
-        if now_ms < self._open_at_ms:
-            raise NotDue(authority_of(payload.url), self._open_at_ms, "rate")
+        if not self._opened.exists():
+            raise NotDue(authority_of(payload.url), now_ms + CLOSED_MS, "rate")
         time.sleep(WORK_S)  # this is the work, not a wait
         page = RawContent(url=payload.url, requested_url=payload.url, status=200, body=b"<p>", fetched_ms=now_ms)
         raw_id = self._stores.raw_contents.save(page)

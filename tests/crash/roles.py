@@ -23,7 +23,7 @@ from issuetracker_dagster.adapters.kafka.intake import KafkaIntakeReader
 from issuetracker_dagster.defs.fence import interrupts
 from issuetracker_dagster.errors import IssueTrackerError
 from issuetracker_dagster.flow import direct, drain, frontier, intake, publish
-from issuetracker_dagster.flow.publish import Request
+from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.flow.shift import Mode, Shift, mode_of_queue
 from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.priority import Priority
@@ -58,8 +58,8 @@ class Order(msgspec.Struct, frozen=True):
     """Made when the process ends in order: the fork server now and then forgets an exit code."""
     ready: Path
     """Made once signals end the process in order."""
-    open_at_ms: int
-    """When hosts may be asked, in the fetch scene."""
+    opened: Path
+    """Made once hosts may be asked, in the fetch scene."""
     arrow: Arrow | None = None
     blow: Blow = Blow.KILL
 
@@ -162,7 +162,7 @@ class Role:
         wiring, scene = self._wiring, self._order.scene
         stage = Stage.FETCH if scene is Scene.FETCH else STAGE
         handler: Any = (
-            FetchingHandler(wiring.stores, self._order.open_at_ms)
+            FetchingHandler(wiring.stores, self._order.opened)
             if stage is Stage.FETCH
             else ParsingHandler(wiring.stores)
         )

@@ -6,7 +6,7 @@ import time
 import msgspec
 
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
-from issuetracker_dagster.flow.publish import root_id_of
+from issuetracker_dagster.flow.requests import root_id_of
 from issuetracker_dagster.model.headers import Headers, TargetType
 from issuetracker_dagster.model.message import Message, Outgoing
 from issuetracker_dagster.model.payload import CrawlJob, RawContentRef, encode_payload
@@ -33,7 +33,8 @@ ALLOWED = {
     Scene.SHIFT: IN_HAND,
     # Whatever was settled since the last commit, which here may be all.
     Scene.DIRECT: COUNT,
-    Scene.FETCH: COUNT,
+    # The same, and what was moved to the frontier and not committed is in both.
+    Scene.FETCH: 2 * COUNT,
     # Due retries and dead letters published and not removed, and what came back of a dead worker.
     Scene.RELAY: COUNT,
 }

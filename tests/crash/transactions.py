@@ -7,7 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import event
+from sqlalchemy.pool import Pool
 
 PATIENCE_S = 2.0
 
@@ -19,9 +20,9 @@ class Transactions:
         self._changed = threading.Condition()
         self._open = 0
         self._held = False
-        event.listen(Engine, "begin", self._begins, insert=True)
-        event.listen(Engine, "commit", self._ends)
-        event.listen(Engine, "rollback", self._ends)
+        # By the connections in use: the events of a transaction come before it has ended in the database.
+        event.listen(Pool, "checkout", self._begins)
+        event.listen(Pool, "checkin", self._ends)
 
     @contextmanager
     def none(self) -> Iterator[None]:
@@ -36,12 +37,12 @@ class Transactions:
                 self._held = False
                 self._changed.notify_all()
 
-    def _begins(self, _: Connection) -> None:
+    def _begins(self, *_: object) -> None:
         with self._changed:
             self._changed.wait_for(lambda: not self._held)
             self._open += 1
 
-    def _ends(self, _: Connection) -> None:
+    def _ends(self, *_: object) -> None:
         with self._changed:
             self._open -= 1
             self._changed.notify_all()
