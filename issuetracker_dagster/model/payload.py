@@ -13,9 +13,9 @@ VERSION = 1
 class CrawlJob(msgspec.Struct, frozen=True, kw_only=True):
     """A URL to fetch. Topics `crawl.*`, key = host.
 
-    `source` names who asked (a seed's name, `manual`); links and upgraded pages keep that of the page they come from, an
-    upgraded one without any gets `upgrade`. `depth` counts links from the seed. `metadata` of a recrawl names the failed
-    stage and the original id, that of an upgraded job what its host was switched to (`upgrade`: `rendering`).
+    `source` names who asked (a seed's name, `manual`); links and upgraded pages keep that of the page they come from,
+    an upgraded one without any gets `upgrade`. `depth` counts links from the seed. `metadata` of a recrawl names the
+    failed stage and the original id, that of an upgraded job what its host was switched to (`upgrade`: `rendering`).
     """
 
     url: str

@@ -61,8 +61,7 @@ def parameter_rule(options: Mapping[str, str]) -> ParameterRule | None:
     """What a parser rule's options say: `keep_params` and `drop_params`, one name a line; `any_param_order`: `true`."""
     *names, order = PARAMETER_OPTIONS
     keep, drop = (
-        frozenset(line.strip().lower() for line in options.get(name, "").splitlines() if line.strip())
-        for name in names
+        frozenset(line.strip().lower() for line in options.get(name, "").splitlines() if line.strip()) for name in names
     )
     any_order = options.get(order, "").strip().lower() == "true"
     return ParameterRule(keep=keep - drop, drop=drop, any_order=any_order) if keep or drop or any_order else None

@@ -1,4 +1,4 @@
-"""What all workers know together of a host: when it may be asked, which jobs wait for it, whose pages come out empty."""
+"""What all workers know together of a host: when it may be asked, which jobs wait for it, whose pages are empty."""
 
 from collections.abc import Sequence
 from typing import Protocol

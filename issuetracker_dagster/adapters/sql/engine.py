@@ -147,7 +147,9 @@ def _translate(context: ExceptionContext) -> BaseException | None:
         return Unavailable(f"{where} (DATABASE_URL) isn't ready; run `issuetracker db upgrade`: {_line(error)}")
     if not _is_outage(context.sqlalchemy_exception, error):
         return None
-    logger.warning("%s (DATABASE_URL) can't be used: %s", where, _line(error), extra=action("database.unavailable", database=where))
+    logger.warning(
+        "%s (DATABASE_URL) can't be used: %s", where, _line(error), extra=action("database.unavailable", database=where)
+    )
     return Unavailable(f"{where} (DATABASE_URL) can't be used: {_line(error)}")
 
 
