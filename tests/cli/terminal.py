@@ -1,28 +1,17 @@
 """The `issuetracker` command as somebody types it, on a migrated SQLite of its own."""
 
 import sqlite3
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from click.testing import CliRunner
 
 from issuetracker_dagster.adapters.sql.engine import connect
-from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.cli.main import cli
 from issuetracker_dagster.errors import IssueTrackerError
 from issuetracker_dagster.settings.load import variables
-
-
-@cache
-def _migrated() -> bytes:
-    """A migrated, empty database; migrating anew for each test would take most of the suite's time."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "template.db"
-        upgrade(f"sqlite:///{path}")
-        return path.read_bytes()
+from tests.migrated import sqlite_at
 
 
 class Terminal:
@@ -33,9 +22,8 @@ class Terminal:
             monkeypatch.delenv(name, raising=False)
         monkeypatch.chdir(folder)
         monkeypatch.setenv("ISSUETRACKER_HOME", str(folder / "home"))
-        url = f"sqlite:///{folder / 'issuetracker.db'}"
+        url = sqlite_at(folder / "issuetracker.db")
         monkeypatch.setenv("DATABASE_URL", url)
-        (folder / "issuetracker.db").write_bytes(_migrated())
         self.folder = folder
         self.stores = SqlStores(connect(url))
 

@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from issuetracker_dagster.adapters.sql.engine import connect
-from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.cli.seed_transfer import starter_text
 from issuetracker_dagster.cli.seeds import seeds
@@ -18,6 +17,7 @@ from issuetracker_dagster.model.records import RawContent
 from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.model.seeds import Seed, check_seed
 from issuetracker_dagster.settings.load import variables
+from tests.migrated import sqlite_at
 
 M = 60_000
 H = 60 * M
@@ -43,9 +43,7 @@ def stores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SqlStore
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ISSUETRACKER_HOME", str(tmp_path / "home"))
-    url = f"sqlite:///{tmp_path / 'home' / 'issuetracker.db'}"
-    upgrade(url)
-    opened = SqlStores(connect(url))
+    opened = SqlStores(connect(sqlite_at(tmp_path / "home" / "issuetracker.db")))
     yield opened
     opened.close()
 

@@ -1,6 +1,5 @@
 """Databases for the contract suites of the stores: migrated once a session, empty for each test."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,14 +13,7 @@ from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.adapters.sql.tables import METADATA
 from tests import services
 from tests.contracts.store_worlds import SQL_WORLDS, WORLDS, Stores
-
-
-@pytest.fixture(scope="session")
-def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated, empty database to copy; migrating anew for each test would take most of the suite's time."""
-    path = tmp_path_factory.mktemp("migrated") / "template.db"
-    upgrade(f"sqlite:///{path}")
-    return path
+from tests.migrated import sqlite_at
 
 
 @pytest.fixture(scope="session")
@@ -36,9 +28,8 @@ def migrated_postgres(postgres_server: services.Postgres) -> Iterator[str]:
 def database_url(request: pytest.FixtureRequest, world: str) -> str:
     """An empty migrated database of that world."""
     if world == "sqlite":
-        path: Path = request.getfixturevalue("tmp_path") / "stores.db"
-        shutil.copy(request.getfixturevalue("migrated_sqlite"), path)
-        return f"sqlite:///{path}"
+        folder: Path = request.getfixturevalue("tmp_path")
+        return sqlite_at(folder / "stores.db")
     url: str = request.getfixturevalue("migrated_postgres")
     engine = connect(url)
     with engine.begin() as connection:

@@ -19,8 +19,10 @@ from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.errors import ConfigError, PermanentError, Unavailable
 from issuetracker_dagster.model.headers import TargetType
 from tests.contracts.store_worlds import article, member, page
+from tests.migrated import sqlite_at
 
 WORKERS, STORIES = 3, 15
+SNAPSHOT = text("INSERT INTO rule_snapshots (version, fingerprint, rules, created_ms) VALUES (1, 'f', '[]', 0)")
 
 
 def write_a_lot(url: str, worker: int, start: Barrier) -> None:
@@ -64,7 +66,7 @@ def test_processes_writing_at_once_lose_nothing_and_open_one_issue_a_story(sql_u
 
 def test_a_reader_sees_the_last_commit_while_another_writes(sql_engine: Engine) -> None:
     with writing(sql_engine) as writer:
-        writer.execute(text("INSERT INTO rule_snapshots VALUES (1, 'f', '[]', 0)"))
+        writer.execute(SNAPSHOT)
         with reading(sql_engine) as reader:
             assert reader.execute(text("SELECT count(*) FROM rule_snapshots")).scalar_one() == 0
     with reading(sql_engine) as reader:
@@ -74,8 +76,8 @@ def test_a_reader_sees_the_last_commit_while_another_writes(sql_engine: Engine) 
 def test_a_transaction_that_fails_leaves_nothing(sql_engine: Engine) -> None:
     def insert_twice() -> None:
         with writing(sql_engine) as connection:
-            connection.execute(text("INSERT INTO rule_snapshots VALUES (1, 'f', '[]', 0)"))
-            connection.execute(text("INSERT INTO rule_snapshots VALUES (1, 'f', '[]', 0)"))
+            connection.execute(SNAPSHOT)
+            connection.execute(SNAPSHOT)
 
     with pytest.raises(IntegrityError):
         insert_twice()
@@ -218,14 +220,13 @@ def test_a_file_that_is_no_database_is_unavailable(tmp_path: Path) -> None:
 
 
 def test_a_database_held_by_another_program_is_unavailable_after_the_wait(
-    tmp_path: Path, migrated_sqlite: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("issuetracker_dagster.adapters.sql.engine.BUSY_TIMEOUT_MS", 50)
-    path = tmp_path / "held.db"
-    path.write_bytes(migrated_sqlite.read_bytes())
-    holder = sqlite3.connect(path, isolation_level=None)
+    url = sqlite_at(tmp_path / "held.db")
+    holder = sqlite3.connect(tmp_path / "held.db", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    stores = SqlStores(connect(f"sqlite:///{path}"))
+    stores = SqlStores(connect(url))
     with pytest.raises(Unavailable, match="locked"):
         stores.contents.save(article())
     assert stores.contents.get(1) is None

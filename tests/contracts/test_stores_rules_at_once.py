@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import event
 
 from issuetracker_dagster.adapters.sql.engine import connect
-from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.adapters.sql.parser_rules import SqlParserRules
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.rules import ParserRule, SelectorSpec
 from tests.contracts.store_worlds import Stores
+from tests.migrated import sqlite_at
 
 WRITERS, STEPS = 4, 25
 HOSTS = ("a.com", "b.com", "c.com")
@@ -57,9 +57,7 @@ def test_imports_saves_and_switches_at_once_leave_each_rule_with_one_priority(st
 
 
 def test_an_import_holds_up_other_writers_for_a_few_statements_however_many_rules(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'rules.db'}"
-    upgrade(url)
-    engine = connect(url)
+    engine = connect(sqlite_at(tmp_path / "rules.db"))
     asked: list[str] = []
     event.listen(engine, "before_cursor_execute", lambda *said: asked.append(said[2]))
     many = [ParserRule(host_pattern="a.com", path_pattern=f"^/{number}/") for number in range(2_000)]

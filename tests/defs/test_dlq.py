@@ -7,7 +7,6 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.defs.dlq import REDRIVE_JOB
 from issuetracker_dagster.defs.dlq_checks import dlq_health, judge_rate, judge_share, look_at_dlq
 from issuetracker_dagster.model.dlq_health import DlqHealth
@@ -18,6 +17,7 @@ from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
 from tests.dead_letters import written
 from tests.defs.looking import ticked
+from tests.migrated import sqlite_at
 
 WARN, ERROR = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
 
@@ -25,8 +25,7 @@ WARN, ERROR = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
 @pytest.fixture
 def on_kafka(bare_environment: Path, kafka_bootstrap: str, closed_port: int, monkeypatch: pytest.MonkeyPatch) -> Wiring:
     """Kafka and SQL of this test's own; Redis is out."""
-    bare_environment.mkdir(parents=True)
-    upgrade(f"sqlite:///{bare_environment / 'issuetracker.db'}")
+    sqlite_at(bare_environment / "issuetracker.db")
     environment = {
         "KAFKA_BOOTSTRAP_SERVERS": kafka_bootstrap,
         "KAFKA_TOPIC_PREFIX": f"{uuid.uuid4().hex[:8]}.",

@@ -8,21 +8,18 @@ import pytest
 from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
 from issuetracker_dagster.adapters.sql.engine import connect
-from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.defs.rules import CHECK, JOB, RULES, judge_rules, refusal_table
 from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.ports.rules import RuleSnapshot
+from tests.migrated import sqlite_at
 
 INTERVAL_MS = 300_000
 
 
 @pytest.fixture
 def stores(bare_environment: Path) -> SqlStores:
-    bare_environment.mkdir(parents=True)
-    url = f"sqlite:///{bare_environment / 'issuetracker.db'}"
-    upgrade(url)
-    return SqlStores(connect(url))
+    return SqlStores(connect(sqlite_at(bare_environment / "issuetracker.db")))
 
 
 def ticked(defs: dg.Definitions, instance: dg.DagsterInstance) -> ScheduleExecutionData:

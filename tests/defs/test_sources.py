@@ -15,6 +15,7 @@ from issuetracker_dagster.model.seeds import Seed
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
 from tests.defs.looking import ticked
+from tests.migrated import sqlite_at
 
 H = 3_600_000
 
@@ -49,8 +50,7 @@ def test_a_breach_turns_it_red_with_names_ages_and_what_to_do() -> None:
 
 @pytest.fixture
 def wiring(bare_environment: Path) -> Wiring:
-    bare_environment.mkdir(parents=True)
-    upgrade(f"sqlite:///{bare_environment / 'issuetracker.db'}")
+    sqlite_at(bare_environment / "issuetracker.db")
     return Wiring(Settings(None))
 
 
