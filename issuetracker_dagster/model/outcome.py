@@ -7,7 +7,6 @@ from issuetracker_dagster.model.headers import Headers, TargetType
 from issuetracker_dagster.model.payload import CrawlJob, Payload
 from issuetracker_dagster.model.priority import Priority
 
-
 EMPTY_BODY = "empty_body"
 """Note of an article that has a title but no body; a page with neither ends as the `PermanentError` `EMPTY`."""
 EMPTY = "empty"
