@@ -1,5 +1,6 @@
 """Fixtures that every test may ask for. A server starts when the first test of the session asks for it."""
 
+import gc
 import socket
 import uuid
 from collections.abc import Iterator
@@ -13,6 +14,12 @@ from tests import services
 
 # `make test-fast` looks at fewer examples of each property; `make test` at Hypothesis' own hundred.
 settings.register_profile("fast", max_examples=25)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported lives to the end: the collector walks it once, not again with every test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import importlib.util
 import logging
 import os
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -62,10 +63,20 @@ def instance() -> Iterator[dg.DagsterInstance]:
         yield made
 
 
+@pytest.fixture(scope="session")
+def dagster_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a Dagster instance that nothing has run in; to make its tables takes longer than most tests."""
+    folder = tmp_path_factory.mktemp("dagster")
+    with dg.instance_for_test(temp_dir=str(folder)):
+        return folder
+
+
 @pytest.fixture
-def stored_instance() -> Iterator[dg.DagsterInstance]:
+def stored_instance(dagster_files: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dg.DagsterInstance]:
     """A Dagster instance of its own, on files that other processes can open."""
-    with dg.instance_for_test() as made:
+    folder = tmp_path_factory.mktemp("instance")
+    shutil.copytree(dagster_files, folder, dirs_exist_ok=True)
+    with dg.instance_for_test(temp_dir=str(folder)) as made:
         yield made
 
 

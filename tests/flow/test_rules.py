@@ -13,6 +13,7 @@ from issuetracker_dagster.flow import rules
 from issuetracker_dagster.flow.rules import HostTable, sift
 from issuetracker_dagster.model.rules import host_forms
 from issuetracker_dagster.model.urls import place_of
+from tests.examples import examples
 
 
 def test_host_and_decoded_path_match_whatever_the_spelling() -> None:
@@ -106,7 +107,7 @@ URLS = st.builds(
 
 
 @pytest.mark.parametrize("few", [rules.FEW, 0])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(entries=st.lists(st.tuples(HOSTS, PATHS), max_size=12), urls=st.lists(URLS, min_size=1, max_size=6))
 def test_a_table_answers_as_asking_one_by_one_would(few: int, entries: list[tuple[str, str]], urls: list[str]) -> None:
     numbered = [(host, path, number) for number, (host, path) in enumerate(entries)]

@@ -15,6 +15,7 @@ from issuetracker_dagster.adapters.redis.buffer import RedisBuffer
 from issuetracker_dagster.adapters.redis.client import RedisClient, connect
 from issuetracker_dagster.errors import StaleLease
 from issuetracker_dagster.ports.buffer import Buffer
+from tests.examples import examples
 
 MAX_LEN = 6
 EPOCHS = st.integers(1, 12)
@@ -136,7 +137,7 @@ def valkey_client(valkey_url: str) -> RedisClient:
 def test_any_history_in_memory_keeps_every_promise() -> None:
     run_state_machine_as_test(
         BufferMachine,
-        settings=settings(max_examples=150, stateful_step_count=30, deadline=None),
+        settings=settings(max_examples=examples(150), stateful_step_count=30, deadline=None),
     )
 
 

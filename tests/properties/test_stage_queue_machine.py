@@ -17,6 +17,7 @@ from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import Lease, PushResult, QueueEntry, QueueLimits
 from issuetracker_dagster.ports.queue import StageQueue
+from tests.examples import examples
 
 NAMES = st.sampled_from([f"m{number}" for number in range(12)])
 BATCH = st.lists(st.tuples(NAMES, st.sampled_from(Priority)), max_size=6)
@@ -262,7 +263,7 @@ def valkey_client(valkey_url: str) -> RedisClient:
 def test_any_history_in_memory_keeps_every_promise() -> None:
     run_state_machine_as_test(
         QueueMachine,
-        settings=settings(max_examples=150, stateful_step_count=30, deadline=None),
+        settings=settings(max_examples=examples(150), stateful_step_count=30, deadline=None),
     )
 
 
