@@ -8,7 +8,6 @@ import pytest
 
 from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
 from issuetracker_dagster.adapters.sql.engine import connect
-from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.local import demo, family
 from issuetracker_dagster.local.endpoints import Endpoints
@@ -19,6 +18,7 @@ from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.ports.http import FetchRequest
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.snapshots import LatestPriorities
+from tests.migrated import sqlite_at
 
 
 @pytest.fixture
@@ -29,9 +29,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def endpoints(home: Path) -> Endpoints:
-    url = f"sqlite:///{home / 'issuetracker.db'}"
-    upgrade(url)
-    return Endpoints(kafka_bootstrap="", redis_url="", database_url=url)
+    return Endpoints(kafka_bootstrap="", redis_url="", database_url=sqlite_at(home / "issuetracker.db"))
 
 
 @pytest.fixture
@@ -41,6 +39,7 @@ def stores(endpoints: Endpoints) -> Iterator[SqlStores]:
     opened.close()
 
 
+@pytest.mark.slow
 def test_the_site_runs_as_family_and_every_seed_can_be_fetched(
     home: Path, endpoints: Endpoints, stores: SqlStores
 ) -> None:
@@ -62,6 +61,7 @@ def test_the_site_runs_as_family_and_every_seed_can_be_fetched(
     assert family.end(home, grace_s=3) == 0
 
 
+@pytest.mark.slow
 def test_preparing_again_goes_on_where_it_was_and_keeps_what_the_user_changed(
     home: Path, endpoints: Endpoints, stores: SqlStores
 ) -> None:
@@ -80,6 +80,7 @@ def test_preparing_again_goes_on_where_it_was_and_keeps_what_the_user_changed(
     assert stores.parser_rules.fetcher_rule(FORUM.name) == slower
 
 
+@pytest.mark.slow
 def test_breaking_paths_are_high_archived_ones_low_and_the_rest_normal(
     endpoints: Endpoints, stores: SqlStores, home: Path
 ) -> None:

@@ -28,6 +28,8 @@ from issuetracker_dagster.stages.parser.links import discover
 from issuetracker_dagster.stages.parser.sitemaps import read_sitemap
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.slow  # the site is a process of its own
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 LIMIT = 10 * 1024 * 1024
 
@@ -129,7 +131,6 @@ def test_the_odd_pages_are_as_odd_as_they_say(site: Site) -> None:
         site.get(FORUM.key, "/odd/endless", timeout_ms=300)
 
 
-@pytest.mark.slow
 def test_the_slow_page_takes_its_time(site: Site) -> None:
     began = time.monotonic()
     assert site.get(FORUM.key, "/odd/slow").status == 200
