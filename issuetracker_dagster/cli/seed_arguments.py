@@ -1,5 +1,6 @@
 """What the `seeds` commands take: intervals, kinds, and seeds named by URL, id or source."""
 
+import difflib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -40,7 +41,7 @@ def priority_or_rule(context: click.Context, parameter: click.Parameter, value: 
 
 
 def values_of_seed(command: F) -> F:
-    """The options by which a person sets what a seed is; those not given are None."""
+    """The options by which a person sets what a seed is, but for its source; those not given are None."""
     kinds = click.Choice([kind.value for kind in TargetType])
     every = "Interval, such as 90s, 10m, 6h; with bounds it begins here and adapts."
     for option in (
@@ -54,7 +55,6 @@ def values_of_seed(command: F) -> F:
         click.option("--min", "least", callback=duration, help="Shortest interval for a page that changes often."),
         click.option("--every", callback=interval, help=every),
         click.option("--type", "kind", type=kinds, help="What it is."),
-        click.option("--source", help="Name of the source, for rules and reports."),
     ):
         command = option(command)
     return command
@@ -97,11 +97,18 @@ def named(seeds: Seeds, names: Sequence[str], sources: Sequence[str]) -> list[Se
         if seed is None:
             raise click.ClickException(f"there is no seed {name}; `issuetracker seeds list` shows URLs and ids")
         chosen[seed.seed_id] = seed
-    for source in sources:
-        found = [seed for seed in known if seed.source == source]
-        if not found:
-            raise click.ClickException(f"there is no seed of source {source}; `issuetracker seeds list` shows sources")
-        chosen.update({seed.seed_id: seed for seed in found})
+    refuse_unknown_sources(known, sources)
+    chosen.update({seed.seed_id: seed for seed in known if seed.source in sources})
     if not chosen:
         raise click.UsageError("name seeds by URL or id, or all of a source with --source NAME")
     return list(chosen.values())
+
+
+def refuse_unknown_sources(known: Sequence[Seed], sources: Sequence[str]) -> None:
+    """Raise for a source that no seed has."""
+    there = {seed.source for seed in known}
+    for source in sources:
+        if source not in there:
+            near = difflib.get_close_matches(source, there, 1)
+            hint = f"did you mean {near[0]}?" if near else "`issuetracker seeds list` shows sources"
+            raise click.ClickException(f"there is no seed of source {source}; {hint}")

@@ -11,12 +11,14 @@ from issuetracker_dagster.model.seeds import Seed, check_seed
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
 
+_SOURCE_HELP = "Who publishes the page, such as example-news; for rules and reports."
 _names = click.argument("names", nargs=-1, metavar="[URL|ID]...")
 _sources = click.option("--source", "sources", multiple=True, metavar="NAME", help="All seeds of this source.")
 
 
 @click.command("add")
 @click.argument("url", callback=page_url)
+@click.option("--source", required=True, metavar="NAME", help=_SOURCE_HELP)
 @values_of_seed
 @click.option("--off", is_flag=True, help="Leave it switched off; `seeds enable` switches it on.")
 def add_seed(url: str, off: bool, **options: object) -> None:
@@ -24,8 +26,6 @@ def add_seed(url: str, off: bool, **options: object) -> None:
 
     With --min and --max the interval adapts: shorter when the page changes, longer when it rests.
     """
-    if not options["source"]:
-        raise click.UsageError("--source is missing; name who publishes the page, such as --source example-news")
     wiring = Wiring(Settings())
     now_ms = wiring.clock.now_ms()
     seed = Seed(url=url, source="", enabled=not off, next_due_ms=now_ms, since_ms=now_ms)
@@ -35,6 +35,7 @@ def add_seed(url: str, off: bool, **options: object) -> None:
 
 @click.command("edit")
 @click.argument("name", metavar="URL|ID")
+@click.option("--source", metavar="NAME", help=_SOURCE_HELP)
 @values_of_seed
 def edit_seed(name: str, **options: object) -> None:
     """Change a seed; what isn't given stays.

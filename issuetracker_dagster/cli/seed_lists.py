@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from issuetracker_dagster.cli.arguments import columns
-from issuetracker_dagster.cli.seed_arguments import duration
+from issuetracker_dagster.cli.seed_arguments import duration, refuse_unknown_sources
 from issuetracker_dagster.flow.seed_pages import pages_of
 from issuetracker_dagster.model.durations import about_duration, exact_duration
 from issuetracker_dagster.model.priority import Priority
@@ -49,7 +49,7 @@ def _row(seed: Seed, fetched_ms: int, now_ms: int) -> tuple[str, ...]:
         seed.source,
         seed.target_type.value,
         "stale" if is_stale(seed, fetched_ms, now_ms) else "on" if seed.enabled else "off",
-        _in(seed.next_due_ms, now_ms) if seed.enabled else "-",
+        due_words(seed.next_due_ms, now_ms) if seed.enabled else "-",
         interval_words(seed),
         exact_duration(seed.freshness_ms) if seed.freshness_ms else "-",
         f"{about_duration(now_ms - fetched_ms)} ago" if fetched_ms else "never",
@@ -87,13 +87,15 @@ def due_seeds(within: int, sources: tuple[str, ...], limit: int) -> None:
     """
     wiring = Wiring(Settings())
     stores, now_ms = wiring.stores, wiring.clock.now_ms()
-    asked = [seed for seed in stores.seeds.all() if seed.enabled and (not sources or seed.source in sources)]
+    known = stores.seeds.all()
+    refuse_unknown_sources(known, sources)
+    asked = [seed for seed in known if seed.enabled and (not sources or seed.source in sources)]
     seen = pages_of(asked, stores.raw_contents, wiring.name_of)
     found = sorted((_coming(seed, _fetched_ms(seed, seen), now_ms) for seed in asked), key=lambda each: each.at_ms)
     chosen = [each for each in found if each.at_ms <= now_ms + within]
     if chosen:
         rows = [("due", "why", "source", "url")]
-        rows += [(_in(each.at_ms, now_ms), each.why, each.seed.source, each.seed.url) for each in chosen[:limit]]
+        rows += [(due_words(each.at_ms, now_ms), each.why, each.seed.source, each.seed.url) for each in chosen[:limit]]
         for line in columns(rows):
             click.echo(line)
     now = sum(each.at_ms <= now_ms for each in chosen)
@@ -113,7 +115,8 @@ def _coming(seed: Seed, fetched_ms: int, now_ms: int) -> _Coming:
     return _Coming(seed.next_due_ms, "interval", seed)
 
 
-def _in(at_ms: int, now_ms: int) -> str:
+def due_words(at_ms: int, now_ms: int) -> str:
+    """`now`, or `in 5m 3s`."""
     return "now" if at_ms <= now_ms else f"in {about_duration(at_ms - now_ms)}"
 
 

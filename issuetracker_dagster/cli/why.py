@@ -1,16 +1,17 @@
 """`issuetracker why URL`: what would happen to a URL that is published now, and what happened to it lately."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import click
 
 from issuetracker_dagster.cli.arguments import columns, page_url
 from issuetracker_dagster.cli.rule_words import ANY_PATH, say
+from issuetracker_dagster.cli.why_lately import Lately
 from issuetracker_dagster.errors import IssueTrackerError
 from issuetracker_dagster.flow.resolve import Resolution, standard_chain
 from issuetracker_dagster.flow.rules import HostTable, sift
 from issuetracker_dagster.model.durations import about_duration
-from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode
@@ -19,8 +20,6 @@ from issuetracker_dagster.model.urls import normalise
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.snapshots import LatestPriorities
-
-_REMEMBERED = 20_000
 
 
 @click.command()
@@ -34,7 +33,8 @@ def why(url: str, source: str) -> None:
     Parts that can't be asked at the moment are named, and the others shown all the same.
     """
     wiring = Wiring(Settings())
-    url = _name_of(wiring, url)
+    written, url = url, _name_of(wiring, url)
+    lately = Lately(wiring, url, written)
     resolution: Resolution | None = None
 
     def priority() -> str:
@@ -48,11 +48,14 @@ def why(url: str, source: str) -> None:
         ("known", _asked("Redis", lambda: _known(wiring, url))),
         ("blacklist", _asked("the database", lambda: _listed(wiring, url))),
         ("priority", _asked("the database", priority)),
-        ("way", _asked("Redis", lambda: _way(wiring, resolution))),
-        ("published", _asked("the database", lambda: _published(wiring, url))),
-        ("fetched", _asked("the database", lambda: _fetched(wiring, url))),
+        ("way", _asked("Redis", lambda: _way(wiring, url, resolution))),
+        ("seed", _asked("the database", lately.seed)),
+        ("published", _asked("the database", lately.published)),
+        ("fetched", _asked("the database", lately.fetched)),
+        ("died", _asked("the database", lately.died)),
     ]
-    say(columns(rows))
+    # Only few URLs are seeds or have died.
+    say(columns([(name, told) for name, told in rows if told]))
 
 
 def _name_of(wiring: Wiring, url: str) -> str:
@@ -80,16 +83,39 @@ def _known(wiring: Wiring, url: str) -> str:
 
 
 def _listed(wiring: Wiring, url: str) -> str:
-    entries = wiring.stores.parser_rules.blacklist()
-    good, _ = sift((entry.host_pattern, entry.path_pattern, entry) for entry in entries)
-    entry = HostTable[BlacklistEntry](good).find(url)
+    entry = _entry(wiring, url)
     if entry is None:
         return "not on it"
     what = "dropped" if entry.mode is BlacklistMode.DROP else "fetched for its links only"
     return f"{what}, by the entry {entry.host_pattern} {entry.path_pattern or ANY_PATH} ({entry.source})"
 
 
-def _way(wiring: Wiring, resolution: Resolution | None) -> str:
+def _entry(wiring: Wiring, url: str) -> BlacklistEntry | None:
+    entries = wiring.stores.parser_rules.blacklist()
+    good, _ = sift((entry.host_pattern, entry.path_pattern, entry) for entry in entries)
+    return HostTable[BlacklistEntry](good).find(url)
+
+
+def _way(wiring: Wiring, url: str, resolution: Resolution | None) -> str:
+    return _stopped(wiring, url) or _road(wiring, resolution)
+
+
+def _stopped(wiring: Wiring, url: str) -> str:
+    """Why it goes nowhere; empty when nothing is known to stop it."""
+    with suppress(IssueTrackerError):  # the row of the blacklist has told
+        entry = _entry(wiring, url)
+        if entry is not None and entry.mode is BlacklistMode.DROP:
+            return "nowhere: blacklisted"
+    with suppress(IssueTrackerError):
+        view = wiring.ingestion.view(url)
+        if view is not None and view.pending:
+            return "nowhere: another publish of it isn't confirmed yet"
+        if view is not None:
+            return f"nowhere: known for {about_duration(view.expires_in_ms)}; --again publishes it"
+    return ""
+
+
+def _road(wiring: Wiring, resolution: Resolution | None) -> str:
     if resolution is None:
         return "depends on the priority"
     topic = CRAWL_TOPICS[resolution.priority].value
@@ -102,22 +128,3 @@ def _way(wiring: Wiring, resolution: Resolution | None) -> str:
     except IssueTrackerError as error:
         return f"{topic}; can't tell whether by way of the buffer, Redis can't be asked: {error}"
     return f"the buffer, then {topic}" if is_on else f"{topic}, at once (buffering is off)"
-
-
-def _published(wiring: Wiring, url: str) -> str:
-    latest = wiring.stores.published_recent.latest(_REMEMBERED)
-    job = next((job for job in latest if job.url == url), None)
-    if job is None:
-        return f"not among the last {len(latest)} that were noted"
-    kind = "" if job.target_type is TargetType.ARTICLE else f" as {job.target_type.value}"
-    priority = Priority(job.priority).label
-    return f"{_ago(wiring, job.at_ms)}{kind}, {priority}, decided by {job.decided_by or 'nobody knows'}"
-
-
-def _fetched(wiring: Wiring, url: str) -> str:
-    raw = wiring.stores.raw_contents.latest(url)
-    return "never, or its page was purged" if raw is None else f"{_ago(wiring, raw.fetched_ms)}, status {raw.status}"
-
-
-def _ago(wiring: Wiring, at_ms: int) -> str:
-    return f"{about_duration(wiring.clock.now_ms() - at_ms)} ago"

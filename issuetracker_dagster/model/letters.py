@@ -90,13 +90,14 @@ class Indexed(msgspec.Struct, frozen=True):
 class LetterFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which letters are meant; what is empty or 0 admits all. `since_ms` is inclusive, `before_ms` exclusive.
 
-    `host` is exact, or `*.` in front of a domain, which doesn't include the domain itself. `named` is an identity or a
-    root id.
+    `host` is exact, or `*.` in front of a domain, which doesn't include the domain itself. `url` has no index of its
+    own: give its host, too. `named` is an identity or a root id.
     """
 
     stages: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     host: str = ""
+    url: str = ""
     since_ms: int = 0
     before_ms: int = 0
     states: tuple[LetterState, ...] = (LetterState.OPEN,)
@@ -109,6 +110,7 @@ class LetterFilter(msgspec.Struct, frozen=True, kw_only=True):
             (not self.stages or letter.stage in self.stages)
             and (not self.reasons or letter.reason in self.reasons)
             and (not self.host or _is_host(letter.host, self.host))
+            and (not self.url or letter.url == self.url)
             and letter.at_ms >= self.since_ms
             and (not self.before_ms or letter.at_ms < self.before_ms)
             and (not self.states or letter.state in self.states)

@@ -10,11 +10,15 @@ from issuetracker_dagster.adapters.redis.client import connect
 from issuetracker_dagster.adapters.redis.urls import RedisIngestionLock
 from issuetracker_dagster.cli.main import cli
 from issuetracker_dagster.model.headers import TargetType
+from issuetracker_dagster.model.letters import LetterState, indexed
 from issuetracker_dagster.model.records import RawContent
 from issuetracker_dagster.model.rules import ParserRule
+from issuetracker_dagster.model.seeds import Seed
+from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.ports.locks import Mark
 from issuetracker_dagster.ports.traces import PublishedJob
 from tests.cli.terminal import Terminal
+from tests.dead_letters import letter, lying, written
 
 URL = "https://news.example.com/a"
 
@@ -60,7 +64,9 @@ def test_why_names_the_entry_that_hits_and_what_it_does(terminal: Terminal) -> N
     terminal.does("blacklist", "add", "*.example.com", "^/b", "--mode", "extract_links_only")
     terminal.does("blacklist", "add", "news.example.com", "^/a")
     assert lines(terminal, URL)["blacklist"] == "dropped, by the entry news.example.com ^/a (manual)"
+    assert lines(terminal, URL)["way"] == "nowhere: blacklisted"
     assert lines(terminal, "https://x.example.com/b")["blacklist"].startswith("fetched for its links only, by")
+    assert "crawl.normal" in lines(terminal, "https://x.example.com/b")["way"]
     assert lines(terminal, "https://example.org/")["blacklist"] == "not on it"
 
 
@@ -87,6 +93,47 @@ def test_why_tells_when_it_was_published_and_fetched(terminal: Terminal) -> None
     assert said["published"].startswith("2h")
     assert said["published"].endswith("ago, high, decided by rule 4")
     assert said["fetched"].endswith("ago, status 200")
+    assert not {"seed", "died"} & said.keys()
+
+
+def published(terminal: Terminal, age_ms: int) -> None:
+    job = PublishedJob(
+        url=URL, host="news.example.com", target_type=TargetType.ARTICLE, priority=2, at_ms=now_ms() - age_ms
+    )
+    terminal.stores.published_recent.write([job])
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def test_why_tells_a_job_on_its_way_from_a_page_that_is_gone(terminal: Terminal) -> None:
+    published(terminal, 7_200_000)
+    assert lines(terminal, URL)["fetched"] == "never, or its page was purged"
+    published(terminal, 60_000)
+    assert lines(terminal, URL)["fetched"] == "not yet"
+
+
+def test_why_tells_where_a_url_died_and_then_waits_for_no_page(terminal: Terminal) -> None:
+    published(terminal, 20 * 60_000)
+    others = [letter(f"r{n}", b'{"url": "https://news.example.com/%d"}' % n, offset=n) for n in range(3)]
+    died = written("r9", f'{{"url": "{URL}"}}'.encode(), stage=Stage.FETCH, at_ms=0)
+    terminal.stores.dead_letters.record([*others, indexed(lying(died, 9, logged_ms=now_ms() - 13 * 60_000 - 1_000))])
+    said = lines(terminal, URL)
+    assert said["died"].startswith("13m")
+    assert said["died"].endswith(" ago in fetch: http_404 (letter 4)")
+    assert said["fetched"] == "never, or its page was purged"
+    terminal.stores.dead_letters.mark([4], LetterState.REDRIVEN, now_ms())
+    assert lines(terminal, URL)["died"].endswith("(letter 4, redriven)")
+
+
+def test_why_says_that_a_url_is_a_seed_and_how_it_is_looked_at(terminal: Terminal) -> None:
+    due_ms = now_ms() + 600_500
+    terminal.stores.seeds.add([Seed(url=URL, source="wire", interval_ms=3_600_000, priority=1, next_due_ms=due_ms)])
+    said = lines(terminal, URL)["seed"]
+    assert said.startswith("1 of wire, every 1h, its own priority high, due in ")
+    terminal.stores.seeds.set_enabled([URL], enabled=False, now_ms=now_ms())
+    assert lines(terminal, URL)["seed"].endswith("switched off")
 
 
 def test_why_says_which_part_cannot_be_asked_and_shows_the_others(
@@ -116,6 +163,7 @@ def test_why_tells_a_pending_url_from_a_known_one(
     assert "isn't confirmed yet" in lines(terminal, URL)["known"]
     lock.confirm([(mark, 3_600_000)])
     assert lines(terminal, URL)["known"].startswith("yes: published a short while ago, known for another")
+    assert lines(terminal, URL)["way"] == "nowhere: known for 59m 59s; --again publishes it"
     lock.release([mark])
     assert lines(terminal, URL)["way"] == "crawl.normal, at once (buffering is off)"
 

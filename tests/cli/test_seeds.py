@@ -199,6 +199,14 @@ def test_due_shows_what_is_due_now_and_next_and_why(run: Run) -> None:
     _, said = run("due", "--within", "6h")
     assert said.splitlines()[-1] == "2 due now, 1 more within 6h"
     assert len(run("due", "--within", "6h", "--limit", "1")[1].splitlines()) == 3
+    assert run("due", "--source", "nosuch") == (
+        1, "Error: there is no seed of source nosuch; `issuetracker seeds list` shows sources\n",
+    )  # fmt: skip
+
+
+def test_help_of_add_says_that_the_source_has_to_be_given_and_edit_lets_it_be(run: Run) -> None:
+    assert "[required]" in run("add", "--help")[1]
+    assert "[required]" not in run("edit", "--help")[1]
 
 
 def test_a_file_is_imported_once(run: Run, stores: SqlStores, tmp_path: Path) -> None:

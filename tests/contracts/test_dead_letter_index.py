@@ -95,6 +95,7 @@ def _some(stores: Stores) -> None:
         (LetterFilter(stages=("fetch", "enrich", "parser"), reasons=("expired",)), ["d", "b"]),
         (LetterFilter(host="example.com"), ["d"]),
         (LetterFilter(host="*.example.com"), ["c"]),
+        (LetterFilter(url="https://news.example.com/1"), ["c"]),
         (LetterFilter(since_ms=2_000, before_ms=4_000), ["c", "b"]),
         (LetterFilter(named="c"), ["c"]),
         (LetterFilter(named="c:0"), ["c"]),

@@ -128,6 +128,8 @@ def _conditions(wanted: LetterFilter) -> Iterator[ColumnElement[bool]]:
             if below
             else (DeadLetterRow.host == wanted.host)
         )
+    if wanted.url:
+        yield DeadLetterRow.url == wanted.url
     if wanted.since_ms:
         yield DeadLetterRow.at_ms >= wanted.since_ms
     if wanted.before_ms:
