@@ -7,6 +7,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from issuetracker_dagster.adapters.clock import SystemClock
 from issuetracker_dagster.adapters.sql.engine import connect
 from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.adapters.sql.stores import SqlStores
@@ -14,7 +15,8 @@ from issuetracker_dagster.errors import IssueTrackerError
 from issuetracker_dagster.local import demo as demo_site
 from issuetracker_dagster.local import foreground
 from issuetracker_dagster.local.endpoints import Endpoints
-from issuetracker_dagster.local.report import shown
+from issuetracker_dagster.local.report import Report, Step, shown
+from issuetracker_dagster.local.resting import rest
 from issuetracker_dagster.local.services import LocalServices
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.stage import QUEUED_STAGES
@@ -117,7 +119,13 @@ _host = click.option("--host", default="127.0.0.1", show_default=True, help="Add
 def dev(host: str, port: int | None) -> None:
     """Start what is missing, migrate, and run `dagster dev` in the foreground; Ctrl-C stops all of it."""
     with shown(console) as report:
-        code = foreground.dev(services_of(Settings()), prepare=prepare, host=host, port=port, report=report)
+
+        def prepare_own(found: Endpoints) -> Mapping[str, str]:
+            extra = prepare(found)
+            rest_demo(found, report)
+            return extra
+
+        code = foreground.dev(services_of(Settings()), prepare=prepare_own, host=host, port=port, report=report)
     sys.exit(code)
 
 
@@ -148,3 +156,14 @@ def prepare(found: Endpoints) -> Mapping[str, str]:
     finally:
         stores.close()
     return {}
+
+
+def rest_demo(found: Endpoints, report: Report) -> None:
+    """Switch off the seeds of the demo's hosts, which nobody serves now, and say so."""
+    stores = SqlStores(connect(found.database_url))
+    try:
+        count = rest(Settings().home.resolve(), stores.seeds, SystemClock().now_ms())
+    finally:
+        stores.close()
+    if count:
+        report(Step("seeds", "note", f"{count} of the demo's hosts are off until the next `issuetracker demo`"))

@@ -11,6 +11,7 @@ from issuetracker_dagster.local import children
 from issuetracker_dagster.local.endpoints import Endpoints
 from issuetracker_dagster.local.ports import is_listening
 from issuetracker_dagster.local.report import Report, Step
+from issuetracker_dagster.local.resting import wake
 from issuetracker_dagster.local.site import sources
 from issuetracker_dagster.local.site.hosts import HOSTS, ODD
 from issuetracker_dagster.local.site.remembered import Remembered, settle
@@ -41,11 +42,12 @@ def prepare(endpoints: Endpoints, home: Path, seed: int, report: Report) -> dict
     report(Step("site", "working", "the demo news site starts"))
     site = start_site(home.resolve(), seed, found)
     try:
-        new = tell_database(endpoints.database_url, found)
+        new, woken = tell_database(endpoints.database_url, found, home.resolve())
     except BaseException:
         children.stop(site, grace_s=2)
         raise
-    report(Step("site", "ready", f"{len(HOSTS)} hosts, a new event every 15 s; {new} new seeds"))
+    again = f", {woken} that rested during `dev` are on again" if woken else ""
+    report(Step("site", "ready", f"{len(HOSTS)} hosts, a new event every 15 s; {new} new seeds{again}"))
     for host in HOSTS:
         report(Step("site", "note", f"{host.title}: {found.url(host.key, '/')}"))
     for line in _what_to_look_at(found):
@@ -75,10 +77,10 @@ def start_site(home: Path, seed: int, found: Remembered) -> children.Identity:
     return site
 
 
-def tell_database(database_url: str, found: Remembered) -> int:
-    """Add seeds, parser, fetcher and blacklist rules of the site; returns how many seeds were new.
+def tell_database(database_url: str, found: Remembered, home: Path) -> tuple[int, int]:
+    """Add seeds, parser, fetcher and blacklist rules of the site, wake the seeds that rested while nobody served it.
 
-    The rules are in force before the first seed can be due.
+    Returns how many seeds were new and how many were woken. The rules are in force before the first seed can be due.
     """
     stores = SqlStores(connect(database_url))
     try:
@@ -91,7 +93,7 @@ def tell_database(database_url: str, found: Remembered) -> int:
         for entry in sources.blacklist():
             stores.parser_rules.add_to_blacklist(entry)
         refresh_rules(stores, Settings().publish.priority_rules_load_limit)
-        return stores.seeds.add(sources.seeds(found))
+        return stores.seeds.add(sources.seeds(found)), wake(home, stores.seeds, SystemClock().now_ms())
     finally:
         stores.close()
 

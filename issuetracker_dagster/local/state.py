@@ -1,4 +1,4 @@
-"""What a home folder remembers of its services between commands: who runs, on which ports, and who may start now."""
+"""What a home folder remembers between commands: who runs, on which ports, who may start now, which seeds rest."""
 
 import contextlib
 import fcntl
@@ -37,14 +37,16 @@ class Service:
 
 @dataclass(frozen=True)
 class State:
-    """Services by name, and the ports that each one had last."""
+    """Services by name, the ports that each one had last, and URLs of seeds that `dev` switched off for the demo."""
 
     services: dict[str, Service] = field(default_factory=dict)
     ports: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    resting_seeds: tuple[str, ...] = ()
 
     def having(self, service: Service) -> "State":
         """This state with one more, or another, service of that name."""
-        return State(self.services | {service.name: service}, self.ports | {service.name: service.ports})
+        services = self.services | {service.name: service}
+        return replace(self, services=services, ports=self.ports | {service.name: service.ports})
 
     def without(self, name: str) -> "State":
         """This state without a service of that name; its ports stay remembered."""
@@ -71,7 +73,8 @@ def read(home: Path) -> State:
             )
             for name, one in raw["services"].items()
         }
-        return State(services, {name: tuple(int(port) for port in ports) for name, ports in raw["ports"].items()})
+        ports = {name: tuple(int(port) for port in ports) for name, ports in raw["ports"].items()}
+        return State(services, ports, tuple(str(url) for url in raw.get("resting_seeds", ())))
     except FileNotFoundError:
         return State()
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -85,8 +88,7 @@ def write(home: Path, state: State) -> None:
     file = _file(home)
     file.parent.mkdir(parents=True, exist_ok=True)
     fresh = file.with_suffix(f".{os.getpid()}")
-    raw = {"services": {name: asdict(one) for name, one in state.services.items()}, "ports": state.ports}
-    fresh.write_text(json.dumps(raw, indent=2) + "\n")
+    fresh.write_text(json.dumps(asdict(state), indent=2) + "\n")
     fresh.replace(file)
 
 
