@@ -49,6 +49,7 @@ class Supervisor:
         self._unreadable_at = -math.inf
         self._seen: dict[str, Heartbeat] = {}
         self._known_since: dict[str, int] = {}
+        self._started_since: dict[str, int] = {}
 
     def tick(
         self, instance: dg.DagsterInstance, heartbeats: Heartbeats, clock: Clock, *, slots: int
@@ -89,15 +90,17 @@ class Supervisor:
     def _none_of_the_future(self, runs: Sequence[WorkerRun], now_ms: int) -> list[WorkerRun]:
         """Runs as old as their records say, or as long as they are known here since this machine's clock was put back.
 
-        Otherwise a dead run without a heartbeat would keep its slot until the clock has caught up.
+        Otherwise a dead run without a heartbeat would keep its slot until the clock has caught up. Creation and start
+        are known each since its own tick: the imports between them are no silence of a started run.
         """
-        known = self._known_since
-        self._known_since = {run.run_id: min(known.get(run.run_id, now_ms), now_ms) for run in runs}
+        started = [run for run in runs if run.started_ms is not None]
+        self._known_since = _first_seen(self._known_since, runs, now_ms)
+        self._started_since = _first_seen(self._started_since, started, now_ms)
         return [
             msgspec.structs.replace(
                 run,
                 created_ms=min(run.created_ms, self._known_since[run.run_id]),
-                started_ms=None if run.started_ms is None else min(run.started_ms, self._known_since[run.run_id]),
+                started_ms=None if run.started_ms is None else min(run.started_ms, self._started_since[run.run_id]),
             )
             for run in runs
         ]
@@ -112,6 +115,11 @@ class Supervisor:
         live = {run.run_id for run in runs}
         self._seen = {run_id: beat for run_id, beat in self._seen.items() if run_id in live}
         return tuple(self._seen.values())
+
+
+def _first_seen(before: Mapping[str, int], runs: Sequence[WorkerRun], now_ms: int) -> dict[str, int]:
+    """Since when each of `runs` is seen, never later than now; those that are gone are forgotten."""
+    return {run.run_id: min(before.get(run.run_id, now_ms), now_ms) for run in runs}
 
 
 def worker_runs(instance: dg.DagsterInstance, job: SlotJob) -> list[WorkerRun]:

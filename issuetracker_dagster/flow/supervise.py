@@ -28,6 +28,14 @@ class Plan(msgspec.Struct, frozen=True):
 START_LIMIT_MS = 180_000
 """A run that hasn't begun by then never will: its process died before its first word."""
 
+FIRST_SIGN_MS = 60_000
+"""The least time a run has from its start to its first heartbeat: on a busy machine it still builds its parts."""
+
+
+def first_sign_limit_ms(dead_after_ms: int) -> int:
+    """How long a run may be without any heartbeat after its start, in milliseconds."""
+    return max(FIRST_SIGN_MS, 4 * dead_after_ms)
+
 
 def plan_slots(
     stage: str,
@@ -43,6 +51,7 @@ def plan_slots(
 
     `now_ms` is the clock of `created_ms` and `started_ms`, `store_now_ms` that of the heartbeats. Only call it with
     heartbeats that could be read: unreadable ones must change nothing. Of two runs on a slot the older one stays.
+    `dead_after_ms` bounds the silence of a run that has shown signs of life; the first one may take longer.
     """
     by_run: Mapping[str, Heartbeat] = {beat.run_id: beat for beat in beats}
     fail: list[tuple[str, str]] = []
@@ -65,7 +74,8 @@ def _why_dead(run: WorkerRun, beat: Heartbeat | None, now_ms: int, store_now_ms:
         return f"heartbeat lost {silent_ms // 1000} s ago" if silent_ms > dead_after_ms else None
     if run.started_ms is not None:
         quiet_ms = now_ms - run.started_ms
-        # A young run may not have had the time for its first heartbeat.
-        return f"no heartbeat {quiet_ms // 1000} s after its start" if quiet_ms > dead_after_ms else None
+        # Failing a run that is only slow to begin makes the machine busier, and its successor slower still.
+        late = quiet_ms > first_sign_limit_ms(dead_after_ms)
+        return f"no sign of life {quiet_ms // 1000} s after its start" if late else None
     waited_ms = now_ms - run.created_ms
     return f"not started after {waited_ms // 1000} s" if waited_ms > START_LIMIT_MS else None

@@ -16,6 +16,7 @@ from issuetracker_dagster.adapters.memory.heartbeats import MemoryHeartbeats
 from issuetracker_dagster.defs.shifts import STAGE_TAG, supervised
 from issuetracker_dagster.defs.supervisor import GRACE_S, SLOT_TAG, Supervisor, wait_ms
 from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.flow.supervise import FIRST_SIGN_MS
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.ports.locks import Heartbeat
 
@@ -146,7 +147,7 @@ def test_a_silent_run_is_failed_with_its_reason_and_its_slot_asked_for(scene: Sc
 )
 def test_a_young_run_holds_its_slot_without_a_heartbeat(scene: Scene, status: DagsterRunStatus) -> None:
     run_id = scene.run(status)
-    scene.passes(5)
+    scene.passes(DEAD_AFTER_MS / 1000 + 30)
     assert scene.tick() == []
     assert scene.status(run_id) is status
 
@@ -159,6 +160,23 @@ def test_a_run_that_never_begins_is_failed_after_three_minutes(scene: Scene, sta
     scene.passes(15)
     assert scene.tick() == ["0"]
     assert "not started after" in scene.why(run_id)
+
+
+def test_a_start_that_took_long_is_no_silence_of_the_started_run(scene: Scene) -> None:
+    """The process imported for 100 s on a busy machine, seen by each tick, and has just begun."""
+    scene.passes(-100)  # Dagster dates the start by the real clock, which the scene's reaches then
+    run_id = scene.run(DagsterRunStatus.QUEUED)
+    for _ in range(20):
+        scene.passes(5)
+        assert scene.tick() == []
+    scene.happens(run_id, DagsterEventType.RUN_START)
+    assert scene.tick() == []
+    scene.passes(FIRST_SIGN_MS / 1000 - 1)
+    assert scene.tick() == []
+    assert scene.status(run_id) is DagsterRunStatus.STARTED
+    scene.passes(2)
+    assert scene.tick() == ["0"]
+    assert "no sign of life" in scene.why(run_id)
 
 
 def test_a_living_run_is_left_alone_for_hours(scene: Scene) -> None:
@@ -271,7 +289,7 @@ def test_a_dead_run_whose_record_is_of_the_future_is_failed_as_soon_as_any_other
     run_id = scene.run()
     scene.passes(-3_600)
     assert scene.tick() == []
-    scene.passes(DEAD_AFTER_MS / 1000 + 1)
+    scene.passes(FIRST_SIGN_MS / 1000 + 1)
     assert scene.tick() == ["0"]
     assert scene.status(run_id) is DagsterRunStatus.FAILURE
 

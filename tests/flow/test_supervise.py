@@ -4,7 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from issuetracker_dagster.flow.supervise import START_LIMIT_MS, Plan, WorkerRun, plan_slots
+from issuetracker_dagster.flow.supervise import (
+    FIRST_SIGN_MS,
+    START_LIMIT_MS,
+    Plan,
+    WorkerRun,
+    first_sign_limit_ms,
+    plan_slots,
+)
 from issuetracker_dagster.ports.locks import Heartbeat
 
 NOW_MS = 1_750_000_000_000
@@ -59,11 +66,26 @@ def test_heartbeats_are_judged_by_the_time_of_their_own_store() -> None:
     assert plan([run("a")], [beat("a")], store_ahead_ms=ahead_ms).fail
 
 
-@pytest.mark.parametrize(("age_ms", "is_dead"), [(DEAD_AFTER_MS, False), (DEAD_AFTER_MS + 1, True)])
-def test_a_started_run_gets_the_same_time_for_its_first_heartbeat(age_ms: int, is_dead: bool) -> None:
+@pytest.mark.parametrize(("age_ms", "is_dead"), [(FIRST_SIGN_MS, False), (FIRST_SIGN_MS + 1, True)])
+def test_a_started_run_has_a_minute_for_its_first_heartbeat(age_ms: int, is_dead: bool) -> None:
     found = plan([run("a", age_ms=age_ms)])
     assert failed(found) == (["a"] if is_dead else [])
     assert found.launch == ((0,) if is_dead else ())
+
+
+def test_a_run_without_any_heartbeat_is_failed_with_the_reason() -> None:
+    assert plan([run("a", age_ms=61_000)]).fail == (("a", "no sign of life 61 s after its start"),)
+
+
+def test_a_young_run_that_has_shown_signs_of_life_is_held_to_them() -> None:
+    assert failed(plan([run("a", age_ms=20_000)], [beat("a", age_ms=DEAD_AFTER_MS + 1)])) == ["a"]
+
+
+@pytest.mark.parametrize(("dead_after_ms", "limit_ms"), [(1_000, FIRST_SIGN_MS), (15_000, 60_000), (60_000, 240_000)])
+def test_the_first_heartbeat_may_take_four_silences_and_never_less_than_a_minute(
+    dead_after_ms: int, limit_ms: int
+) -> None:
+    assert first_sign_limit_ms(dead_after_ms) == limit_ms
 
 
 @pytest.mark.parametrize(("age_ms", "is_dead"), [(START_LIMIT_MS, False), (START_LIMIT_MS + 1, True)])
