@@ -7,7 +7,7 @@ the buffer and ends; where none is at work, the relay's tick (`StrandedBuffer`) 
 import dagster as dg
 import msgspec
 
-from issuetracker_dagster.defs.fence import Fence, interrupts
+from issuetracker_dagster.defs.fence import Fence, counted, interrupts
 from issuetracker_dagster.defs.flags import DRAIN_SCHEDULE, buffer_toggle, default_schedule_status, refusal
 from issuetracker_dagster.defs.supervisor import SlotJob, Supervisor
 from issuetracker_dagster.defs.ticks import guarded
@@ -110,7 +110,7 @@ def run_drain(context: dg.OpExecutionContext, wiring: Wiring) -> None:
             is_waiting = False
             summary = drainer.run(accepts=accepts, control=control, duration_ms=RUN_MS)
     figures = _told(summary)
-    context.log.info(f"{summary.reason}; {figures}")
+    context.log.info(f"{summary.reason}; {counted(figures)}")
     context.add_output_metadata({"reason": summary.reason, **figures})
     fence.raise_if_ended()
 

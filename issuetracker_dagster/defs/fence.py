@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
@@ -58,11 +58,22 @@ class Fence:
         if status is dg.DagsterRunStatus.CANCELING:
             raise dg.DagsterExecutionInterruptedError
         if status is dg.DagsterRunStatus.FAILURE:
-            raise dg.Failure("this run was failed from outside; it has drained and ended", allow_retries=False)
+            why = self._why_failed() or "no reason was given"
+            raise dg.Failure(f"this run was failed from outside ({why}); it has drained and ended", allow_retries=False)
+
+    def _why_failed(self) -> str | None:
+        """What was written when the run was failed, by the supervisor or whoever did it."""
+        failures = self._instance.all_logs(self._run_id, of_type=dg.DagsterEventType.RUN_FAILURE)
+        return next((entry.dagster_event.message for entry in failures if entry.dagster_event), None)
 
     def _status(self) -> dg.DagsterRunStatus | None:
         run = self._instance.get_run_by_id(self._run_id)
         return run.status if run else None
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Counts as a run's log tells them: `forwarded 10, deferred 2`. What didn't happen isn't told."""
+    return ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "nothing done"
 
 
 @contextmanager

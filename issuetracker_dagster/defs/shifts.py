@@ -8,7 +8,7 @@ import random
 
 import dagster as dg
 
-from issuetracker_dagster.defs.fence import Fence, interrupts
+from issuetracker_dagster.defs.fence import Fence, counted, interrupts
 from issuetracker_dagster.defs.flags import intake_toggle, stage_toggle
 from issuetracker_dagster.defs.supervisor import SlotJob
 from issuetracker_dagster.model.stage import Stage
@@ -83,7 +83,7 @@ def run_shift(context: dg.OpExecutionContext, stage: Stage, slot: int, wiring: W
     ):
         signs.tell = lambda: {"mode": shift.mode, **shift.counts()}
         summary = shift.run()
-    context.log.info(f"{summary.reason}; modes {', '.join(summary.modes)}; {summary.counts}")
+    context.log.info(f"{summary.reason}; modes {', '.join(summary.modes)}; {counted(summary.counts)}")
     context.add_output_metadata({"reason": summary.reason, "modes": ", ".join(summary.modes), **summary.counts})
     fence.raise_if_ended()
 

@@ -10,7 +10,7 @@ from dagster import DagsterEvent, DagsterEventType, DagsterRunStatus
 from dagster._core.test_utils import create_run_for_test
 
 from issuetracker_dagster.defs import fence as fences
-from issuetracker_dagster.defs.fence import Fence, interrupts
+from issuetracker_dagster.defs.fence import Fence, counted, interrupts
 
 
 @pytest.fixture(autouse=True)
@@ -42,8 +42,14 @@ def test_a_run_that_was_failed_ends_its_shift_and_stays_failed(instance: dg.Dags
     assert run is not None
     instance.report_run_failed(run, "heartbeat lost")
     assert fence(instance, run_id).reason() == "the run is FAILURE"
-    with pytest.raises(dg.Failure):
+    with pytest.raises(dg.Failure) as raised:
         fence(instance, run_id).raise_if_ended()
+    assert raised.value.description == ("this run was failed from outside (heartbeat lost); it has drained and ended")
+
+
+def test_counts_are_told_as_words_and_what_did_not_happen_is_not() -> None:
+    assert counted({"forwarded": 10, "dead": 0, "deferred": 2}) == "forwarded 10, deferred 2"
+    assert counted({"forwarded": 0}) == "nothing done"
 
 
 def test_a_run_that_is_being_canceled_ends_its_shift_as_canceled(instance: dg.DagsterInstance, run_id: str) -> None:
