@@ -31,7 +31,7 @@ test: $(INSTALLED)  ## every test, against real servers that the tests start
 	$(BIN)/python -m pytest
 
 test-fast: $(INSTALLED)  ## the tests that need no server and take no time
-	$(BIN)/python -m pytest -m "not services and not slow" --hypothesis-profile=fast
+	$(BIN)/python -m pytest -m "not services and not slow" --hypothesis-profile=fast -n logical --maxprocesses 4 --dist loadfile
 
 check: $(INSTALLED)  ## lint, format, types, import contracts
 	$(BIN)/ruff check .
