@@ -90,6 +90,10 @@ class LagUnknown(TransientError):
     """The lag of a group can't be read now; whoever depends on it skips its cycle."""
 
 
+class TopicMissing(LagUnknown):
+    """A topic isn't there: workers make those that are missing when they begin."""
+
+
 class Unavailable(TransientError):
     """Kafka, Redis or the database can't be reached. The text names the setting that says where it should be."""
 

@@ -19,7 +19,7 @@ COMMANDS = {
     "rules": ("rules", "Priority and reading of pages, by host and path."),
     "seeds": ("seeds", "Entry URLs that are crawled at intervals."),
     "settings": ("reading", "List every setting with its default and meaning."),
-    "status": ("services", "Show what runs, where, and how full the queues are."),
+    "status": ("status", "Show what runs, where, and how full the queues are."),
     "up": ("services", "Start Kafka, Valkey and the database in the background."),
     "why": ("why", "Explain what happens to a URL when it is published."),
 }

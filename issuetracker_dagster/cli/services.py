@@ -1,28 +1,22 @@
-"""`issuetracker up|down|status|dev|demo`: the services of the home folder, with or without Dagster beside them."""
+"""`issuetracker up|down|dev|demo`: the services of the home folder, with or without Dagster beside them."""
 
 import sys
 from collections.abc import Mapping
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from issuetracker_dagster.adapters.clock import SystemClock
 from issuetracker_dagster.adapters.sql.engine import connect
 from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.adapters.sql.stores import SqlStores
-from issuetracker_dagster.errors import IssueTrackerError
 from issuetracker_dagster.local import demo as demo_site
 from issuetracker_dagster.local import foreground
 from issuetracker_dagster.local.endpoints import Endpoints
 from issuetracker_dagster.local.report import Report, Step, shown
 from issuetracker_dagster.local.resting import rest
 from issuetracker_dagster.local.services import LocalServices
-from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.stage import QUEUED_STAGES
 from issuetracker_dagster.settings.load import Settings
-from issuetracker_dagster.wiring.buffering import DRAINER, buffer_health
-from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.snapshots import refresh_rules
 
 console = Console(stderr=True)
@@ -55,58 +49,6 @@ def down() -> None:
     with shown(console) as report:
         stopped = foreground.down(services_of(Settings()), report)
     console.print(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
-
-
-@click.command()
-def status() -> None:
-    """Show what runs, where, and how full the queues are."""
-    settings = Settings()
-    table = Table("service", "kind", "condition", "endpoint", "pid", title=f"Services of {settings.home}")
-    for line in services_of(settings).status():
-        table.add_row(line.name, line.kind, line.condition, line.endpoint, str(line.pid or ""))
-    output = Console()
-    output.print(table)
-    try:
-        wiring = Wiring(settings)
-        output.print(_queues(wiring))
-        output.print(_buffers(wiring))
-        output.print(_lags(wiring))
-    except IssueTrackerError as error:
-        output.print(f"No figures of the queues: {error}")
-
-
-def _queues(wiring: Wiring) -> Table:
-    table = Table("queue", "high", "normal", "low", "leased", "delayed", "outbox", title="Stage queues")
-    for stage in QUEUED_STAGES:
-        depth = wiring.queue(stage).depth()
-        ready = [str(depth.bands[priority].ready if priority in depth.bands else 0) for priority in Priority]
-        table.add_row(stage.value, *ready, str(depth.leased), str(depth.delayed), str(depth.outbox))
-    return table
-
-
-def _buffers(wiring: Wiring) -> Table:
-    found = buffer_health(wiring)
-    table = Table("buffer of", "waiting", "draining", "outbox", "oldest", "paused", title="Buffers before Kafka")
-    for health in found:
-        state = health.state
-        counts = [str(state.waiting), str(state.draining), str(state.outbox)]
-        table.add_row(health.topic.value, *counts, f"{health.oldest_age_ms // 1000} s", "yes" if state.paused else "no")
-    silent_ms = found[0].silent_ms
-    drainer = "never" if silent_ms is None else f"{silent_ms // 1000} s ago{_mode(wiring)}"
-    table.caption = f"buffering {'on' if found[0].switch_is_on else 'off'}; last sign of a drain run: {drainer}"
-    return table
-
-
-def _mode(wiring: Wiring) -> str:
-    found = [mode for beat in wiring.heartbeats.alive(DRAINER) if (mode := beat.info.get("mode"))]
-    return f" ({found[-1]})" if found else ""
-
-
-def _lags(wiring: Wiring) -> Table:
-    table = Table("topic", "unread", title="Topics")
-    for topic, lag in wiring.lags().items():
-        table.add_row(topic.value, str(lag))
-    return table
 
 
 _port = click.option("--port", type=click.IntRange(1, 65535), help="Port of the web UI; default 3000 or a free one.")

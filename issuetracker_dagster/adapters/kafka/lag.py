@@ -8,7 +8,7 @@ from kafka import TopicPartition as KafkaPartition
 
 from issuetracker_dagster.adapters.kafka.connection import CLOSE_TIMEOUT_MS, KafkaConnection, failure_text, reaching
 from issuetracker_dagster.adapters.kafka.offsets import GroupOffsets
-from issuetracker_dagster.errors import LagUnknown
+from issuetracker_dagster.errors import LagUnknown, TopicMissing
 from issuetracker_dagster.ports.topics import TopicPartition
 
 
@@ -57,7 +57,7 @@ class KafkaLag:
             numbers = consumer.partitions_for_topic(name)
             if not numbers:
                 missing = LookupError(f"{name} doesn't exist")
-                raise LagUnknown(failure_text(self._connection, f"reading the lag of {topic}", missing))
+                raise TopicMissing(failure_text(self._connection, f"reading the lag of {topic}", missing))
             partitions += [KafkaPartition(name, number) for number in sorted(numbers)]
         return partitions
 

@@ -35,7 +35,7 @@ def settle(home: Path, seed: int, now_ms: int) -> Remembered:
 
     Ports are those of last time as long as they are free. Another seed begins anew at `now_ms`, on the same ports.
     """
-    known = _read(home)
+    known = recall(home)
     preferred = tuple(known.ports.get(host.key, 0) for host in HOSTS) if known else _first_choice(home)
     ports = dict(zip((host.key for host in HOSTS), choose_ports(len(HOSTS), preferred), strict=True))
     epoch_ms = known.epoch_ms if known and known.seed == seed else now_ms
@@ -51,7 +51,8 @@ def _first_choice(home: Path) -> tuple[int, ...]:
     return tuple(range(first, first + len(HOSTS)))
 
 
-def _read(home: Path) -> Remembered | None:
+def recall(home: Path) -> Remembered | None:
+    """What the last run of this home wrote; None when there was none."""
     try:
         return msgspec.json.decode(_file(home).read_bytes(), type=Remembered)
     except FileNotFoundError:

@@ -1,0 +1,80 @@
+"""`issuetracker status`: what it tells of Dagster and the demo site."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from issuetracker_dagster.local import children, family
+from issuetracker_dagster.local.ports import choose_ports, is_listening
+from issuetracker_dagster.local.site.hosts import HOSTS
+from issuetracker_dagster.local.site.remembered import settle
+from tests.cli.terminal import Terminal
+from tests.waiting import eventually
+
+LISTENS = """
+import socket, sys, time
+taken = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    time.sleep(1)
+"""
+"""Stands in for a server; the words behind its port are those by which the real one is known."""
+
+Start = Callable[..., None]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    home = tmp_path / "home"
+
+    def member(port: int, *words: str) -> None:
+        argv = [sys.executable, "-c", LISTENS, str(port), *words]
+        children.spawn(
+            argv, log=tmp_path / "log", cwd=tmp_path, env={**os.environ, children.FAMILY_MARK: str(home.resolve())}
+        )
+        eventually(lambda: is_listening(port), timeout_s=20)
+
+    yield member
+    family.end(home.resolve(), grace_s=1)
+
+
+def row(said: str, name: str) -> list[str]:
+    """The cells of a service's line, put together again where they were folded."""
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in said.splitlines() if line.startswith("│")]
+    at = next(at for at, cells in enumerate(rows) if cells[0] == name)
+    found = rows[at]
+    for cells in rows[at + 1 :]:
+        if cells[0] and not name.startswith(f"{found[0]} "):
+            break
+        found = [a + b for a, b in zip(found, cells, strict=True)]
+    return found
+
+
+def test_a_home_on_which_nothing_runs_says_so(terminal: Terminal) -> None:
+    said = terminal.does("status")
+    assert row(said, "dagster") == ["dagster", "", "stopped", "", ""]
+    assert "demo site" not in said
+
+
+def test_dev_is_told_from_demo_and_both_give_addresses_to_open(terminal: Terminal, start: Start) -> None:
+    (ui,) = choose_ports(1)
+    start(ui, "-m", "dagster", "dev", "--host", "127.0.0.1", "--port", str(ui))
+    assert row(terminal.does("status"), "dagster")[1:4] == ["dev", "running", f"http://127.0.0.1:{ui}"]
+    home = terminal.folder / "home"
+    site = settle(home.resolve(), 7, 1)
+    assert row(terminal.does("status"), "demo site")[2] == "stopped"
+    start(site.ports[HOSTS[0].key], "-m", "issuetracker_dagster.local.site", "--home", str(home))
+    said = terminal.does("status")
+    assert row(said, "dagster")[1] == "demo"
+    assert row(said, "demo site")[1:4] == ["http", "running", site.url(HOSTS[0].key, "/")]
+
+
+def test_an_address_is_folded_in_a_narrow_terminal_and_never_cut(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    url = f"sqlite:///{terminal.folder / ('long' * 30)}.db"
+    monkeypatch.setenv("DATABASE_URL", url)
+    assert row(terminal.does("status"), "database")[3] == url
