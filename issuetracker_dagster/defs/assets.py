@@ -48,12 +48,16 @@ def asset_specs() -> list[dg.AssetSpec]:
     """Every external asset: seeds, buffers, topics, queues, tables."""
     return [
         dg.AssetSpec(
-            table_key("scheduler_entries"), description="Seeds: entry URLs and when they are due.", kinds={"sql"}
+            table_key("scheduler_entries"),
+            description="Seeds: entry URLs and when they are due.",
+            kinds={"sql"},
+            group_name="entry",
         ),
         dg.AssetSpec(
             table_key("parser_rules"),
             description="Rules: how pages are read, and with which priority they are crawled.",
             kinds={"sql"},
+            group_name="entry",
         ),
         *_buffer_specs(),
         *_topic_specs(),
@@ -99,6 +103,7 @@ def _topic_specs() -> Iterator[dg.AssetSpec]:
         deps=[*(key for stage in Stage for key in _inputs(stage)), *map(buffer_key, BUFFERED)],
         description="Messages that can't go on, byte for byte, with the reason in their headers.",
         kinds={"kafka"},
+        group_name="dead_letters",
     )
 
 

@@ -6,6 +6,7 @@ import dagster as dg
 
 from issuetracker_dagster.defs.assets import BUFFERED, buffer_key
 from issuetracker_dagster.defs.checks import as_evaluation
+from issuetracker_dagster.model.durations import about_duration, exact_duration
 from issuetracker_dagster.wiring.buffering import DRAINER_SILENT_AFTER_MS, BufferHealth, buffer_health
 from issuetracker_dagster.wiring.parts import Wiring
 
@@ -44,8 +45,8 @@ def judge_backlog(health: BufferHealth) -> dg.AssetCheckResult:
         asset_key=buffer_key(health.topic),
         check_name="backlog",
         description=(
-            f"{backlog} jobs wait; {room}. The first in line has waited {health.oldest_age_ms // 1000} s; more than "
-            f"{LONG_WAIT_MS // 1000} s would be too long"
+            f"{backlog} jobs wait; {room}. The first in line has waited {about_duration(health.oldest_age_ms)}; more "
+            f"than {exact_duration(LONG_WAIT_MS)} would be too long"
         ),
         metadata=_figures(health),
     )
@@ -80,13 +81,14 @@ def _why_stranded(health: BufferHealth) -> str:
 
 
 def _for_how_long(health: BufferHealth) -> str:
-    return "yet" if health.silent_ms is None else f"for {health.silent_ms // 1000} s"
+    return "yet" if health.silent_ms is None else f"for {about_duration(health.silent_ms)}"
 
 
 def _how_drained(health: BufferHealth) -> str:
     if not health.switch_is_on and not health.state.backlog:
         return "buffering is off and nothing is left"
-    return f"a drain run has shown itself within {DRAINER_SILENT_AFTER_MS // 1000} s; {health.state.backlog} jobs wait"
+    within = about_duration(DRAINER_SILENT_AFTER_MS)
+    return f"a drain run has shown itself within {within}; {health.state.backlog} jobs wait"
 
 
 JUDGES: dict[str, Callable[[BufferHealth], dg.AssetCheckResult]] = {"backlog": judge_backlog, "drained": judge_drained}

@@ -6,6 +6,7 @@ import dagster as dg
 import msgspec
 
 from issuetracker_dagster.defs.assets import queue_key
+from issuetracker_dagster.model.durations import about_duration, exact_duration
 from issuetracker_dagster.model.queue import QueueDepth
 from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
 from issuetracker_dagster.wiring.parts import Wiring
@@ -55,21 +56,22 @@ def judge_depth(state: QueueState) -> dg.AssetCheckResult:
 
 def judge_age(state: QueueState) -> dg.AssetCheckResult:
     """Whether the oldest ready entry will be worked on before it expires."""
-    oldest_s = max((band.oldest_age_ms for band in state.depth.bands.values()), default=0) // 1000
-    limit_s = int(state.entry_ttl_ms * OLD_SHARE / 1000)
+    oldest_ms = max((band.oldest_age_ms for band in state.depth.bands.values()), default=0)
+    limit_ms = int(state.entry_ttl_ms * OLD_SHARE)
+    ttl = exact_duration(state.entry_ttl_ms)
     return dg.AssetCheckResult(
-        passed=oldest_s <= limit_s,
+        passed=oldest_ms // 1000 <= limit_ms // 1000,
         severity=dg.AssetCheckSeverity.WARN,
         asset_key=queue_key(state.stage),
         check_name="age",
-        description=f"the oldest entry has waited {oldest_s} s; entries expire after {state.entry_ttl_ms // 1000} s",
-        metadata={"oldest_s": oldest_s},
+        description=f"the oldest entry has waited {about_duration(oldest_ms)}; entries expire after {ttl}",
+        metadata={"oldest_s": oldest_ms // 1000},
     )
 
 
 def judge_retries(state: QueueState) -> dg.AssetCheckResult:
     """Whether somebody relays retries and brings back leases; without that nothing is put into the queue."""
-    silent_s = RELAY_SILENT_AFTER_MS // 1000
+    silent = exact_duration(RELAY_SILENT_AFTER_MS)
     return dg.AssetCheckResult(
         passed=state.relay_is_fresh,
         severity=dg.AssetCheckSeverity.ERROR,
@@ -78,7 +80,7 @@ def judge_retries(state: QueueState) -> dg.AssetCheckResult:
         description=(
             "the sensor retry_relay is at work"
             if state.relay_is_fresh
-            else f"the sensor retry_relay hasn't worked for {silent_s} s, so intakes wait; see its ticks"
+            else f"the sensor retry_relay hasn't worked for {silent}, so intakes wait; see its ticks"
         ),
     )
 

@@ -20,7 +20,7 @@ from issuetracker_dagster.wiring.parts import Wiring
 
 VARIABLE = "PUBLISHER_REDIS_BUFFER_ENABLED"
 DRAIN_JOB = "drain_backlog"
-SUPERVISED = SlotJob(DRAIN_JOB, DRAINER)
+SUPERVISED = SlotJob(DRAIN_JOB, DRAINER, noun="drain run")
 RUN_MS = 3_600_000
 PATIENCE_S = 10.0
 PAUSE_MS = 60_000

@@ -46,7 +46,7 @@ def told(report: IntakeReport) -> str:
     """A tick in one sentence, for the sensor's page."""
     if report.skipped:
         return report.skipped
-    parts = [f"stored {report.stored}"]
+    parts = [f"{report.stored} {'message' if report.stored == 1 else 'messages'} stored in the queue"]
     for count, what in (
         (report.known, "known"),
         (report.dead_lettered, "dead-lettered"),

@@ -5,6 +5,7 @@ The schedule looks every minute and asks for a run only when the rules are other
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import dagster as dg
 
@@ -12,6 +13,7 @@ from issuetracker_dagster.defs.assets import table_key
 from issuetracker_dagster.defs.checks import as_evaluation
 from issuetracker_dagster.defs.ticks import guarded
 from issuetracker_dagster.flow.refresh import RefreshReport, refusals
+from issuetracker_dagster.model.durations import about_duration
 from issuetracker_dagster.ports.rules import RuleSnapshot
 from issuetracker_dagster.wiring.parts import Wiring
 
@@ -107,11 +109,11 @@ def judge_rules(latest: RuleSnapshot | None, now_ms: int, interval_ms: int) -> d
     if latest is None:
         stale, said = True, f"priority rules were never read: the schedule {JOB} is off or skips, see its ticks"
     else:
-        age_ms = now_ms - latest.checked_ms
-        stale = age_ms > limit_ms
-        said = f"version {latest.version}, {len(latest.rules)} rules{refusals(latest)}; checked {age_ms // 1000} s ago"
+        stale = now_ms - latest.checked_ms > limit_ms
+        said = f"version {latest.version}, {len(latest.rules)} rules{refusals(latest)}"
+        said += f"; checked at {_utc(latest.checked_ms)}"
         if stale:
-            said += f", more than {limit_ms // 1000} s: the schedule {JOB} is off, skips or its runs fail"
+            said += f", more than {about_duration(limit_ms)} ago: the schedule {JOB} is off, skips or its runs fail"
     return dg.AssetCheckResult(
         passed=not stale and not (latest and latest.refused),
         severity=dg.AssetCheckSeverity.ERROR if stale else dg.AssetCheckSeverity.WARN,
@@ -125,6 +127,11 @@ def judge_rules(latest: RuleSnapshot | None, now_ms: int, interval_ms: int) -> d
             "stale": stale,
         },
     )
+
+
+def _utc(at_ms: int) -> str:
+    """The moment; an age would be wrong as soon as it is read, since the event of a check stays."""
+    return datetime.fromtimestamp(at_ms // 1000, UTC).strftime("%H:%M:%S UTC on %Y-%m-%d")
 
 
 def rules_state(wiring: Wiring) -> dg.AssetCheckResult:

@@ -23,6 +23,8 @@ def judge_freshness(state: Freshness) -> dg.AssetCheckResult:
             "They are asked for at high priority; if that doesn't help, look at `issuetracker seeds list --stale`, the "
             "ticks of seed_scheduler, the logs of fetch shifts and the dead letters of those hosts"
         )
+    elif not state.watched:
+        said = "no seed has a freshness target"
     else:
         said = f"all {state.watched} pages with a freshness target were fetched within it"
     return dg.AssetCheckResult(

@@ -31,12 +31,13 @@ FIRST_WAIT_MS, LONGEST_WAIT_MS = 10_000, 300_000
 
 class SlotJob(msgspec.Struct, frozen=True):
     """A job whose slots are kept filled: its name, the name under which its runs give signs of life, the tags of its
-    runs, and the op whose config names the slot, if one does."""
+    runs, the op whose config names the slot, if one does, and what people call such a run."""
 
     name: str
     beats_as: str
     tags: Mapping[str, str] = {}
     op_name: str | None = None
+    noun: str = "shift"
 
 
 class Supervisor:
@@ -77,7 +78,8 @@ class Supervisor:
         )
         fail_runs(instance, plan)
         if not plan.launch:
-            return dg.SkipReason(f"{len(plan.healthy)} worker run(s) alive")
+            alive = len(plan.healthy)
+            return dg.SkipReason(f"{alive} {self._job.noun}{'' if alive == 1 else 's'} alive")
         waits = {slot: wait_ms(short_lives(instance, self._job, slot), now_ms) for slot in plan.launch}
         due = [slot for slot, wait in waits.items() if not wait]
         if not due:

@@ -36,8 +36,8 @@ def retry_relay(settings: Settings) -> dg.SensorDefinition:
             return dg.SensorResult(run_requests=asked)
         trimmed = f" ({report.trimmed} from a full buffer)" if report.trimmed else ""
         return dg.SkipReason(
-            f"{report.relayed} due retries published, {report.reaped} leases came back, "
-            f"{report.buried} went to the DLQ{trimmed}"
+            f"{report.relayed} due retries published, {report.reaped} entries came back from expired leases, "
+            f"{report.buried} messages went to the DLQ{trimmed}"
         )
 
     return tick

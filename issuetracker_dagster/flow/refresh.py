@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from issuetracker_dagster.flow.rules import sift
+from issuetracker_dagster.model.durations import about_duration
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.rules import PriorityRule
 from issuetracker_dagster.model.trace import action
@@ -98,7 +99,8 @@ class PriorityRulesRefresher:
             return None
         age_ms = self._clock.now_ms() - latest.checked_ms
         if age_ms < interval_ms - TICK_SLACK_MS:
-            return f"version {latest.version} was checked {age_ms // 1000} s ago; checked every {interval_ms // 1000} s"
+            age, interval = about_duration(age_ms), about_duration(interval_ms)
+            return f"version {latest.version} was checked {age} ago; checked every {interval}"
         if self.read().fingerprint != latest.fingerprint:
             return None
         self._snapshots.checked(latest.version, self._clock.now_ms())

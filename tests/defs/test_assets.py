@@ -71,6 +71,7 @@ def test_every_asset_has_a_description_and_a_kind_and_is_never_materialised_here
     assert not graph.executable_asset_keys
     for spec in asset_specs():
         assert spec.description
+        assert spec.group_name not in (None, "default"), spec.key
         assert len(spec.kinds) == 1
 
 
@@ -102,6 +103,11 @@ def test_a_queue_is_too_full_above_four_fifths_of_its_size(ready: int, leased: i
 def test_an_entry_is_too_old_after_half_its_time_to_live(oldest_s: int, passed: bool) -> None:
     depth = QueueDepth({Priority.HIGH: BandDepth(1), Priority.LOW: BandDepth(1, oldest_s * 1000)})
     assert judge_age(state(depth)).passed is passed
+
+
+def test_ages_are_told_as_people_write_them() -> None:
+    told = judge_age(state(QueueDepth({Priority.LOW: BandDepth(1, 5_405_000)}))).description
+    assert told == "the oldest entry has waited 1h 30m; entries expire after 1d"
 
 
 def test_a_silent_relay_turns_the_check_of_retries_red() -> None:

@@ -116,7 +116,7 @@ def test_the_schedule_skips_while_a_drain_run_exists(scene: Scene, status: Dagst
     scene.run(status)
     told = scene.schedule_tick()
     assert not told.run_requests
-    assert told.skip_message == "1 worker run(s) alive"
+    assert told.skip_message == "1 drain run alive"
 
 
 def test_the_schedule_fails_a_silent_run_and_starts_another(scene: Scene) -> None:

@@ -30,6 +30,11 @@ def test_without_a_breach_the_check_is_green_and_counts() -> None:
     assert "all 7 pages" in (result.description or "")
 
 
+def test_without_a_target_the_check_is_green_and_says_why() -> None:
+    result = judge_freshness(Freshness(0, 0, ()))
+    assert (result.passed, result.description) == (True, "no seed has a freshness target")
+
+
 def test_a_breach_turns_it_red_with_names_ages_and_what_to_do() -> None:
     breaches = tuple(Breach(seed(f"s{number:02}"), 1, 5 * H, 1) for number in range(NAMED + 3))
     result = judge_freshness(Freshness(40, 20, breaches))

@@ -131,14 +131,14 @@ def test_a_refresh_is_due_at_once_then_after_each_interval_and_only_for_other_ru
     world.refresher.refresh()
     reads = world.reads
     world.rows.append(rule("/b", rule_id=2))
-    assert "was checked 0 s ago" in (world.refresher.wait(INTERVAL_MS) or "")
+    assert "was checked 0s ago" in (world.refresher.wait(INTERVAL_MS) or "")
     assert world.reads == reads
     world.clock.advance(INTERVAL_MS - TICK_SLACK_MS)
     assert world.refresher.wait(INTERVAL_MS) is None
     world.refresher.refresh()
     world.clock.advance(INTERVAL_MS)
     assert world.refresher.wait(INTERVAL_MS) == "unchanged, version 2, 2 rules"
-    assert "was checked 0 s ago" in (world.refresher.wait(INTERVAL_MS) or "")
+    assert "was checked 0s ago" in (world.refresher.wait(INTERVAL_MS) or "")
 
 
 def test_a_look_at_unchanged_rules_tells_what_is_refused() -> None:
