@@ -1,7 +1,6 @@
 """`issuetracker up|down|dev|demo`: the services of the home folder, with or without Dagster beside them."""
 
 import sys
-from collections.abc import Mapping
 
 import click
 from rich.console import Console
@@ -12,7 +11,9 @@ from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.local import demo as demo_site
 from issuetracker_dagster.local import foreground
+from issuetracker_dagster.local.alone import other
 from issuetracker_dagster.local.endpoints import Endpoints
+from issuetracker_dagster.local.pipeline import Prepared
 from issuetracker_dagster.local.report import Report, Step, shown
 from issuetracker_dagster.local.resting import rest
 from issuetracker_dagster.local.services import LocalServices
@@ -38,9 +39,12 @@ def up() -> None:
     with shown(console) as report:
         found = foreground.up(services_of(Settings()), report)
     prepare(found)
-    console.print(
-        "Everything is up. `issuetracker dev` or `dagster dev` runs the pipeline, `issuetracker down` ends it."
-    )
+    running = other(Settings().home)
+    if running is None:
+        hint = "`issuetracker dev` or `dagster dev` runs the pipeline, `issuetracker down` ends it."
+    else:
+        hint = f"The pipeline runs already ({running.who}) and stops what it started at its end: {running.end_it}."
+    console.print(f"Everything is up. {hint}", highlight=False, soft_wrap=True)
 
 
 @click.command()
@@ -59,15 +63,18 @@ _host = click.option("--host", default="127.0.0.1", show_default=True, help="Add
 @_host
 @_port
 def dev(host: str, port: int | None) -> None:
-    """Start what is missing, migrate, and run `dagster dev` in the foreground; Ctrl-C stops all of it."""
+    """Start what is missing, migrate, and run `dagster dev` in the foreground; Ctrl-C stops all of it.
+
+    `issuetracker -v dev` also shows Dagster's lines about each tick and run.
+    """
     with shown(console) as report:
 
-        def prepare_own(found: Endpoints) -> Mapping[str, str]:
-            extra = prepare(found)
+        def prepare_own(found: Endpoints) -> Prepared:
+            prepare(found)
             rest_demo(found, report)
-            return extra
+            return Prepared()
 
-        code = foreground.dev(services_of(Settings()), prepare=prepare_own, host=host, port=port, report=report)
+        code = _in_foreground("dev", prepare_own, host, port, report)
     sys.exit(code)
 
 
@@ -81,15 +88,23 @@ def demo(host: str, port: int | None, seed: int) -> None:
     """Like `dev`, with a news site of its own on loopback, its seeds and rules, and all flags on."""
     with shown(console) as report:
 
-        def prepare_demo(found: Endpoints) -> Mapping[str, str]:
-            extra = prepare(found)
-            return {**extra, **demo_site.prepare(found, Settings().home, seed, report)}
+        def prepare_demo(found: Endpoints) -> Prepared:
+            prepare(found)
+            return demo_site.prepare(found, Settings().home, seed, report)
 
-        code = foreground.dev(services_of(Settings()), prepare=prepare_demo, host=host, port=port, report=report)
+        code = _in_foreground("demo", prepare_demo, host, port, report)
     sys.exit(code)
 
 
-def prepare(found: Endpoints) -> Mapping[str, str]:
+def _in_foreground(command: str, prepare: foreground.Prepare, host: str, port: int | None, report: Report) -> int:
+    verbose = bool(click.get_current_context().find_root().params.get("verbose"))
+    services = services_of(Settings())
+    return foreground.dev(
+        services, prepare=prepare, host=host, port=port, verbose=verbose, command=command, report=report
+    )
+
+
+def prepare(found: Endpoints) -> None:
     """Bring the database up to date, and the priority rules that publishers use."""
     upgrade(found.database_url)
     stores = SqlStores(connect(found.database_url))
@@ -97,7 +112,6 @@ def prepare(found: Endpoints) -> Mapping[str, str]:
         refresh_rules(stores, Settings().publish.priority_rules_load_limit)
     finally:
         stores.close()
-    return {}
 
 
 def rest_demo(found: Endpoints, report: Report) -> None:
@@ -108,4 +122,4 @@ def rest_demo(found: Endpoints, report: Report) -> None:
     finally:
         stores.close()
     if count:
-        report(Step("seeds", "note", f"{count} of the demo's hosts are off until the next `issuetracker demo`"))
+        report(Step("seeds", "note", f"{count} of the demo's hosts are switched off until the next `issuetracker demo`"))

@@ -9,6 +9,7 @@ from issuetracker_dagster.adapters.sql.engine import connect
 from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.local import children
 from issuetracker_dagster.local.endpoints import Endpoints
+from issuetracker_dagster.local.pipeline import Prepared
 from issuetracker_dagster.local.ports import is_listening
 from issuetracker_dagster.local.report import Report, Step
 from issuetracker_dagster.local.resting import wake
@@ -32,8 +33,8 @@ ENVIRONMENT = {
 """Loopback may be fetched; every stage works by priority and jobs are buffered without a click in the UI."""
 
 
-def prepare(endpoints: Endpoints, home: Path, seed: int, report: Report) -> dict[str, str]:
-    """Start the site, add its seeds and rules to the migrated database, return the environment for Dagster.
+def prepare(endpoints: Endpoints, home: Path, seed: int, report: Report) -> Prepared:
+    """Start the site, add its seeds and rules to the migrated database, return what Dagster and its user need.
 
     The site belongs to the family of `dagster dev` of this home and ends with it, and by itself when this process is
     gone. Adding is idempotent; what a user changed in the database stays. Raises `StartFailed` with the end of its log.
@@ -50,9 +51,7 @@ def prepare(endpoints: Endpoints, home: Path, seed: int, report: Report) -> dict
     report(Step("site", "ready", f"{len(HOSTS)} hosts, a new event every 15 s; {new} new seeds{again}"))
     for host in HOSTS:
         report(Step("site", "note", f"{host.title}: {found.url(host.key, '/')}"))
-    for line in _what_to_look_at(found):
-        report(Step("site", "note", line))
-    return dict(ENVIRONMENT)
+    return Prepared(ENVIRONMENT, _what_to_look_at(found))
 
 
 def start_site(home: Path, seed: int, found: Remembered) -> children.Identity:
@@ -100,8 +99,8 @@ def tell_database(database_url: str, found: Remembered, home: Path) -> tuple[int
 
 def _what_to_look_at(found: Remembered) -> tuple[str, ...]:
     return (
-        "In the UI: Automation shows the sensors at work, Assets the contents and issues with their checks, Runs the "
-        "shifts. First issues with three sources come within two minutes.",
+        "In the UI: Automation shows the sensors at work, Runs the shifts, Catalog the topics, queues and tables. "
+        "Queues, buffers, rules, seeds and the DLQ have checks. First issues with three sources: within two minutes.",
         "In a second terminal: `issuetracker status` for the queues, `issuetracker report` for contents and issues.",
         f"Slow, broken and endless pages are linked from {found.url(ODD.key, '/odd/')}",
     )

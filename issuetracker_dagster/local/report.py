@@ -66,12 +66,12 @@ def shown(console: Console) -> Iterator[Report]:
         with suppress(OSError):
             if step.phase != "working":
                 rest()
-                console.print(f"{_MARKS[step.phase]} {text}", highlight=False)
+                console.print(f"{_MARKS[step.phase]} {text}", highlight=False, soft_wrap=True)
             elif console.is_terminal:
                 move(text)
             elif step.service not in announced:
                 announced.add(step.service)
-                console.print(f"  {text}", highlight=False)
+                console.print(f"  {text}", highlight=False, soft_wrap=True)
 
     try:
         yield report

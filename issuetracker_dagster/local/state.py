@@ -127,6 +127,14 @@ def holder(home: Path, name: str) -> Identity | None:
     return None
 
 
+def signed(home: Path, name: str) -> str:
+    """What the holder of the lock of this name wrote into it; empty when it wrote nothing."""
+    try:
+        return _lock_file(home, name).read_text().strip()
+    except OSError:
+        return ""
+
+
 def _file(home: Path) -> Path:
     return home / "run" / "services.json"
 

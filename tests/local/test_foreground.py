@@ -12,7 +12,8 @@ import pytest
 
 from issuetracker_dagster.errors import ConfigError
 from issuetracker_dagster.local import children, family, state
-from issuetracker_dagster.local.foreground import alone, choose_ui_port, down
+from issuetracker_dagster.local.alone import alone, other
+from issuetracker_dagster.local.foreground import choose_ui_port, down
 from issuetracker_dagster.local.ports import choose_ports, is_listening
 from issuetracker_dagster.local.services import LocalServices
 from tests.waiting import eventually
@@ -102,7 +103,7 @@ def running_dev(tmp_path: Path, home: Path) -> Iterator[tuple[subprocess.Popen[b
 def test_ending_dev_ends_runs_servers_and_dagster_and_frees_their_ports(tmp_path: Path, home: Path) -> None:
     with running_dev(tmp_path, home) as (started, port, run_pid):
         valkey = state.read(home).services["valkey"]
-        with pytest.raises(ConfigError, match=rf"already runs on .* \(pid {started.pid}\).*kill {started.pid}"):
+        with pytest.raises(ConfigError, match=rf"issuetracker dev`, pid {started.pid}.*kill {started.pid}"):
             down(LocalServices(home))
 
         started.send_signal(signal.SIGTERM)
@@ -147,19 +148,26 @@ def test_a_start_that_is_interrupted_leaves_nothing_half_started(home: Path) -> 
     assert state.read(home).services == {}
 
 
-def test_two_devs_on_one_home_are_refused(tmp_path: Path) -> None:
-    waits = "import sys; from issuetracker_dagster.local.foreground import alone; from pathlib import Path\n"
-    waits += "with alone(Path(sys.argv[1])): print('in', flush=True); sys.stdin.read()"
-    other = subprocess.Popen(
+def test_beside_a_demo_every_command_is_told_its_name_its_pid_and_how_it_ends(tmp_path: Path) -> None:
+    waits = "import sys; from issuetracker_dagster.local.alone import alone; from pathlib import Path\n"
+    waits += "with alone(Path(sys.argv[1]), command='demo'): print('in', flush=True); sys.stdin.read()"
+    demo = subprocess.Popen(
         [sys.executable, "-c", waits, str(tmp_path)], cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
+    told = rf"`issuetracker demo`, pid {demo.pid}\).*Ctrl-C in its terminal or run `kill {demo.pid}`"
     try:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"in\n"
-        with pytest.raises(ConfigError, match=f"pid {other.pid}"), alone(tmp_path):
+        assert demo.stdout is not None
+        assert demo.stdout.readline() == b"in\n"
+        with pytest.raises(ConfigError, match=rf"already runs on .*{told}"), alone(tmp_path):
             pytest.fail("two at once")
+        with pytest.raises(ConfigError, match=rf"in use .*{told}"):
+            down(LocalServices(tmp_path))
+        running = other(tmp_path)
+        assert running is not None
+        assert running.who == f"`issuetracker demo`, pid {demo.pid}"
     finally:
-        other.communicate()
+        demo.communicate()
+    assert other(tmp_path) is None
     with alone(tmp_path):
         pass
 

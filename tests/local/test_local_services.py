@@ -12,6 +12,7 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from issuetracker_dagster.errors import ConfigError
 from issuetracker_dagster.local import children, foreground, kafka, state
+from issuetracker_dagster.local.alone import alone
 from issuetracker_dagster.local.endpoints import Endpoints
 from issuetracker_dagster.local.ports import is_listening
 from issuetracker_dagster.local.report import Step
@@ -144,7 +145,7 @@ def test_other_commands_find_the_embedded_services_of_the_home(home: Path, monke
 
 @pytest.mark.services
 def test_up_beside_a_running_dev_only_brings_back_what_died(home: Path) -> None:
-    with foreground.alone(home):
+    with alone(home):
         foreground.up(only_valkey(home))
         assert only_valkey(home).release() == ("valkey",)
     foreground.up(only_valkey(home))

@@ -1,0 +1,86 @@
+"""How `dagster dev` is started for a home, and how one sees that its UI is there."""
+
+import http.client
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from issuetracker_dagster.local.endpoints import Endpoints
+
+_PROJECT = Path(__file__).resolve().parents[2]
+_ANSWER_S = 1.0
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where to ask, not where to listen
+
+
+@dataclass(frozen=True)
+class Ui:
+    """Where the web UI is to be, and how much Dagster says in the terminal: with `verbose` each tick and launch."""
+
+    host: str
+    port: int
+    verbose: bool = False
+
+    @property
+    def url(self) -> str:
+        """What to open in a browser."""
+        host = _EVERYWHERE.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    def command(self) -> list[str]:
+        """The command line of Dagster."""
+        level = "info" if self.verbose else "warning"
+        where = ["--host", self.host, "--port", str(self.port)]
+        module = "issuetracker_dagster.local.quiet_dagster"
+        return [sys.executable, "-m", module, "dev", *where, "--log-level", level, *_target()]
+
+    def answers(self) -> bool:
+        """Whether the UI can be opened."""
+        asked = http.client.HTTPConnection(_EVERYWHERE.get(self.host, self.host), self.port, timeout=_ANSWER_S)
+        try:
+            asked.request("GET", "/server_info")
+            return asked.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            asked.close()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What has to be known once the services run: further variables for Dagster, and hints for when its UI is there."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    hints: tuple[str, ...] = ()
+
+
+def dagster_home(home: Path) -> Path:
+    """The folder of Dagster's own state, with the instance settings of the project as they are now."""
+    folder = home / "dagster"
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = _PROJECT / "dagster.yaml"
+    if settings.exists():
+        shutil.copyfile(settings, folder / "dagster.yaml")
+    else:
+        (folder / "dagster.yaml").touch()
+    return folder
+
+
+def dagster_environment(endpoints: Endpoints, home: Path) -> dict[str, str]:
+    """The variables with which `dagster` commands, this one's or a user's own, meet this home."""
+    return {
+        **endpoints.environment(),
+        "ISSUETRACKER_HOME": str(home),
+        "DAGSTER_HOME": str(dagster_home(home)),
+        # The default is the number of cores + 4: sensors of one stage would wait for those of another.
+        "DAGSTER_GRPC_MAX_WORKERS": "24",
+        "DAGSTER_CODE_SERVER_MAX_WORKERS": "24",
+    }
+
+
+def _target() -> list[str]:
+    if (Path.cwd() / "workspace.yaml").exists():
+        return []
+    workspace = _PROJECT / "workspace.yaml"
+    return ["--workspace", str(workspace)] if workspace.exists() else ["-m", "issuetracker_dagster.definitions"]
