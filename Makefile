@@ -18,7 +18,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' || \
 		{ echo "$(PYTHON) is $$($(PYTHON) -V), but 3.11 or 3.12 is needed: 'make PYTHON=/path/to/python3.11'."; exit 1; }
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[local,dev]'
+	@echo "installing packages, one to three minutes"
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[local,dev]'
 	@touch $(INSTALLED)
 
 dev: $(INSTALLED)  ## local services, then Dagster in the foreground; Ctrl-C stops all of it

@@ -16,7 +16,7 @@ APACHE = "apache-kafka"
 NOIDA = "noida-db"
 STANDS_IN = noida.COST
 
-Say = Callable[[Literal["working", "warning"], str], None]
+Say = Callable[[Literal["working", "note", "warning"], str], None]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ def start(
     # Java first: it is the same message with and without a network.
     java = find_java(source.java_path)
     try:
+        if not jars.are_here(source.cache):
+            report("note", f"Apache Kafka {jars.VERSION} is fetched once (46 MB)")
         found = jars.kafka_jars(source.cache, source.repository, lambda text: report("working", text))
     except jars.JarsUnavailable as error:
         if (apache_folder / "data").is_dir():

@@ -28,6 +28,11 @@ def default_cache() -> Path:
     return Path.home() / ".cache" / "issuetracker"
 
 
+def are_here(cache: Path) -> bool:
+    """Whether nothing has to be downloaded."""
+    return (cache / f"kafka-{VERSION}" / "complete").exists()
+
+
 def kafka_jars(
     cache: Path, repository: str | None = None, progress: Callable[[str], None] = lambda _: None
 ) -> list[Path]:
@@ -40,7 +45,7 @@ def kafka_jars(
     """
     folder = cache / f"kafka-{VERSION}"
     with _only_one(cache / f"kafka-{VERSION}.lock"):
-        if not (folder / "complete").exists():
+        if not are_here(cache):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             _download(folder, repository, progress)
