@@ -122,4 +122,4 @@ def rest_demo(found: Endpoints, report: Report) -> None:
     finally:
         stores.close()
     if count:
-        report(Step("seeds", "note", f"{count} of the demo's hosts are switched off until the next `issuetracker demo`"))
+        report(Step("seeds", "note", f"{count} that only `demo` serves are switched off; it switches them on again"))
