@@ -87,6 +87,7 @@ def _row(letter: Letter, now_ms: int) -> tuple[str, ...]:
 @click.option("--rate", type=click.IntRange(1), default=RATE, show_default=True, help="Most letters a second.")
 @click.option("--force", is_flag=True, help="Also those that were redriven too often already.")
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
+@click.option("--yes", is_flag=True, help="Don't ask, which is done when no filter says which letters.")
 def redrive(
     stages: tuple[str, ...],
     reasons: tuple[str, ...],
@@ -98,6 +99,7 @@ def redrive(
     rate: int,
     force: bool,
     dry_run: bool,
+    yes: bool,
 ) -> None:
     """Send letters back to where they failed, with all attempts anew.
 
@@ -109,6 +111,10 @@ def redrive(
     wanted = msgspec.structs.replace(wanted, letter_ids=letter_ids)
     options = RedriveOptions(limit=limit or 0, rate=rate, dry_run=dry_run, force=force)
     total = wiring.stores.dead_letters.count(wanted)
+    chosen = stages or reasons or host or older_than or newer_than or letter_ids
+    if total and not (chosen or dry_run or yes):
+        most = min(total, limit or total)
+        click.confirm(f"No filter is given. Redrive {most} of all {total} open letters?", abort=True)
     try:
         report = _with_progress(wiring, wanted, options, total)
     except TransientError as error:
@@ -121,7 +127,9 @@ def redrive(
 
 def _with_progress(wiring: Wiring, wanted: LetterFilter, options: RedriveOptions, total: int) -> RedriveReport:
     shape = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*shape, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    # Where nobody looks at a bar, it would leave an empty line.
+    with Progress(*shape, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("dry run" if options.dry_run else "redriving", total=total)
         return wiring.redriver.run(
             wanted, options, told=lambda report: progress.update(task, completed=report.looked_at)

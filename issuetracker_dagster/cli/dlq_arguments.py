@@ -15,10 +15,20 @@ def filters(command: F) -> F:
     """The options by which letters are chosen; `meant` makes a filter of them."""
     for option in (
         click.option("--newer-than", callback=interval, help="Died within this time, such as 30m, 6h or 2d."),
-        click.option("--older-than", callback=interval, help="Died longer ago than this."),
-        click.option("--host", default="", help="Of this host; *.example.com means every host below example.com."),
-        click.option("--reason", "reasons", multiple=True, metavar="WORD", help="Such as http_404; repeatable."),
-        click.option("--stage", "stages", multiple=True, type=click.Choice(STAGES), help="That gave up; repeatable."),
+        click.option("--older-than", callback=interval, help="Died longer ago than this, such as 2h."),
+        click.option(
+            "--host", default="", help="Only those of this host; *.example.com means every host below example.com."
+        ),
+        click.option(
+            "--reason", "reasons", multiple=True, metavar="WORD", help="Why it died, such as http_404; may be repeated."
+        ),
+        click.option(
+            "--stage",
+            "stages",
+            multiple=True,
+            type=click.Choice(STAGES),
+            help="The stage that gave up; may be repeated.",
+        ),
     ):
         command = option(command)
     return command

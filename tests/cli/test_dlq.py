@@ -129,6 +129,7 @@ def test_a_letter_too_large_for_the_index_says_where_it_would_be_and_which_setti
 def test_a_dry_run_needs_no_kafka_and_explains_what_is_left(terminal: Terminal) -> None:
     some(terminal)
     told = terminal.does("dlq", "redrive", "--dry-run")
+    assert told.startswith("Would redrive")
     assert "Would redrive: 2 (1 to fetched, 1 to validated)." in told
     assert "1 exhausted (redriven too often already; --force" in told
     assert "1 no_identity" in told
@@ -139,10 +140,20 @@ def test_a_dry_run_needs_no_kafka_and_explains_what_is_left(terminal: Terminal) 
 
 def test_a_redrive_without_kafka_says_what_is_missing_and_marks_nothing(terminal: Terminal) -> None:
     some(terminal)
-    told = terminal.fails("dlq", "redrive")
+    told = terminal.fails("dlq", "redrive", "--yes")
     assert "KAFKA_BOOTSTRAP_SERVERS" in told
     assert "the same command goes on" in told
     assert terminal.stores.dead_letters.count(LetterFilter()) == 4
+
+
+def test_a_redrive_of_everything_asks_first(terminal: Terminal) -> None:
+    assert "Redriven: 0." in terminal.does("dlq", "redrive")
+    some(terminal)
+    told = terminal.fails("dlq", "redrive", typed="n\n")
+    assert "Redrive 4 of all 4 open letters?" in told
+    assert "Aborted!" in told
+    assert "Redrive 2 of all 4" in terminal.fails("dlq", "redrive", "--limit", "2", typed="n\n")
+    assert "Redrive" not in terminal.does("dlq", "redrive", "--host", "nobody.com").replace("Redriven", "")
 
 
 def test_purge_asks_first_and_marks_only_what_is_meant(terminal: Terminal) -> None:
