@@ -7,7 +7,7 @@ import click
 from issuetracker_dagster.cli.arguments import page_url, priority_word
 from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.payload import CrawlJob
+from issuetracker_dagster.model.payload import CrawlJob, decode_payload
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.stage import CRAWL_TOPICS
 from issuetracker_dagster.settings.load import Settings
@@ -36,7 +36,8 @@ def publish(urls: tuple[str, ...], priority: Priority | None, kind: str, source:
     )
     for message in report.published:
         headers = message.headers
-        click.echo(f"{headers.root_id}  {CRAWL_TOPICS[headers.priority].value}")
+        url = decode_payload(CrawlJob, message.value).url
+        click.echo(f"{headers.root_id}  {CRAWL_TOPICS[headers.priority].value}  {url}")
     if report.known:
         click.echo(f"{report.known} known already; --again publishes all the same", err=True)
     if report.blacklisted:

@@ -74,7 +74,7 @@ def previewed(found: Preview) -> list[str]:
     if found.fixed:
         lines.append(f"Of these {found.fixed} had a priority that no rule changes: their own, or that of their source.")
     if not found.moves:
-        return [*lines, "None of them would move."]
+        return [*lines, "No URL would move."]
     rows = [
         (move.host, f"{move.before.label} -> {move.after.label}", str(move.count), move.sample) for move in found.moves
     ]

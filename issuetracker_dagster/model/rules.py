@@ -173,12 +173,13 @@ class BlacklistMode(StrEnum):
 
 
 class BlacklistEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """Host exact or `*.`, path an RE2 expression as in priority rules."""
+    """Host exact or `*.`, path an RE2 expression as in priority rules. `entry_id` is given when it is stored."""
 
     host_pattern: str
     path_pattern: str = ""
     mode: BlacklistMode = BlacklistMode.DROP
     source: str = "manual"
+    entry_id: int = 0
 
 
 class FetcherRule(msgspec.Struct, frozen=True, kw_only=True):

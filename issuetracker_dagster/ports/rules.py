@@ -45,7 +45,8 @@ class ParserRules(Protocol):
         already isn't touched; only other selectors or options make a new version. Raises as `save` does.
         """
 
-    def blacklist(self) -> Sequence[BlacklistEntry]: ...
+    def blacklist(self) -> Sequence[BlacklistEntry]:
+        """Every entry as it was added, the oldest first; ids aren't used twice."""
 
     def add_to_blacklist(self, entry: BlacklistEntry) -> bool:
         """Add unless the same host and path is there; whether it was new. Raises `PermanentError` (`invalid_rule`)."""

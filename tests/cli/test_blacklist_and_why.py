@@ -34,10 +34,27 @@ def test_an_entry_is_added_once_listed_and_removed(terminal: Terminal) -> None:
     again = terminal.does("blacklist", "add", "*.example.com", "^/login", "--mode", "extract_links_only")
     assert "It was there already, drop; to change that" in again
     listed = terminal.does("blacklist", "list").splitlines()[1]
-    assert listed.split() == ["*.example.com", "^/login", "drop", "manual"]
+    assert listed.split() == ["1", "*.example.com", "^/login", "drop", "manual"]
     assert "no entry" in terminal.fails("blacklist", "remove", "*.example.com")
     terminal.does("blacklist", "remove", "*.example.com", "^/login")
     assert list(terminal.stores.parser_rules.blacklist()) == []
+
+
+def test_an_entry_is_removed_by_its_number(terminal: Terminal) -> None:
+    terminal.does("blacklist", "add", "a.com", "^/x")
+    terminal.does("blacklist", "add", "b.com", "^/(y|z)")
+    assert "Removed: b.com ^/(y|z)." in terminal.does("blacklist", "remove", "2")
+    assert "no entry 2" in terminal.fails("blacklist", "remove", "2")
+    assert [entry.host_pattern for entry in terminal.stores.parser_rules.blacklist()] == ["a.com"]
+
+
+def test_a_host_as_a_whole_says_how_many_seeds_go_with_it(terminal: Terminal) -> None:
+    urls = ("https://news.example.com/rss", "https://www.example.com/", "https://example.org/")
+    terminal.stores.seeds.add([Seed(url=url, source="x") for url in urls])
+    assert "2 seeds are on that host" in terminal.does("blacklist", "add", "*.example.com")
+    assert "1 seed is on that host" in terminal.does("blacklist", "add", "example.org")
+    assert "seed" not in terminal.does("blacklist", "add", "www.example.com", "^/login")
+    assert "seed" not in terminal.does("blacklist", "add", "nobody.example.net")
 
 
 @pytest.mark.parametrize(("place", "said"), [(["A.com"], "lower case"), (["a.com", "("], "isn't RE2")])

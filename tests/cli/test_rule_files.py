@@ -201,12 +201,12 @@ def test_a_preview_shows_what_would_move_and_saves_nothing(terminal: Terminal) -
     assert "news.example.com  normal -> high     2  https://news.example.com/breaking/2" in said
     assert "2 would move: high +2, normal -2, low +0." in said
     assert list(terminal.stores.parser_rules.all()) == []
-    assert "None of them would move" in terminal.does("rules", "preview", "r.yaml", "--last", "2")
+    assert "No URL would move." in terminal.does("rules", "preview", "r.yaml", "--last", "2")
 
 
 def test_a_preview_may_leave_out_what_isnt_in_the_file(terminal: Terminal) -> None:
     terminal.does("rules", "add", "b.com", "--priority", "low")
     published(terminal, "https://b.com/1")
     terminal.write("r.yaml", "rules: []")
-    assert "None of them would move" in terminal.does("rules", "preview", "r.yaml")
+    assert "No URL would move." in terminal.does("rules", "preview", "r.yaml")
     assert "low -> normal" in terminal.does("rules", "preview", "r.yaml", "--disable-missing")

@@ -246,6 +246,16 @@ def test_an_entry_that_was_removed_may_be_added_anew(stores: Stores) -> None:
     assert stores.parser_rules.add_to_blacklist(entry)
 
 
+def test_the_number_of_a_removed_entry_is_never_that_of_another(stores: Stores) -> None:
+    for host in ("a.com", "a.com", "b.com"):
+        stores.parser_rules.add_to_blacklist(BlacklistEntry(host_pattern=host))
+    first, second = (entry.entry_id for entry in stores.parser_rules.blacklist())
+    assert 0 < first < second
+    stores.parser_rules.remove_from_blacklist("b.com", "")
+    stores.parser_rules.add_to_blacklist(BlacklistEntry(host_pattern="c.com"))
+    assert [entry.entry_id for entry in stores.parser_rules.blacklist()][-1] > second
+
+
 @pytest.mark.parametrize(("host", "path", "said"), UNFIT)
 def test_an_entry_that_could_never_match_is_refused(stores: Stores, host: str, path: str, said: str) -> None:
     with pytest.raises(PermanentError, match=said):

@@ -56,6 +56,7 @@ def command_line(world: World, monkeypatch: pytest.MonkeyPatch, page_priority: P
     monkeypatch.setattr(publish, "Wiring", lambda _: WiringOf(world))
     result = CliRunner().invoke(publish.publish, [URL], catch_exceptions=False)
     assert result.exit_code == 0
+    assert result.output.endswith(f"  {URL}\n")
 
 
 class WiringOf:

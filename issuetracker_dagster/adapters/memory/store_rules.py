@@ -34,6 +34,7 @@ class MemoryParserRules:
         self._lock = threading.Lock()
         self._rules: list[ParserRule] = []
         self._blacklist: dict[tuple[str, str], BlacklistEntry] = {}
+        self._entries_added = 0
         self._fetcher_rules: dict[str, FetcherRule] = {}
 
     def for_host(self, host: str, target_type: TargetType) -> Sequence[ParserRule]:
@@ -136,7 +137,12 @@ class MemoryParserRules:
     def add_to_blacklist(self, entry: BlacklistEntry) -> bool:
         check_place(entry.host_pattern, entry.path_pattern)
         with self._lock:
-            return self._blacklist.setdefault((entry.host_pattern, entry.path_pattern), entry) is entry
+            place = entry.host_pattern, entry.path_pattern
+            if place in self._blacklist:
+                return False
+            self._entries_added += 1
+            self._blacklist[place] = msgspec.structs.replace(entry, entry_id=self._entries_added)
+            return True
 
     def remove_from_blacklist(self, host_pattern: str, path_pattern: str) -> bool:
         with self._lock:

@@ -34,6 +34,7 @@ class SqlBlacklist:
                     path_pattern=row["path_pattern"],
                     mode=BlacklistMode(row["mode"]),
                     source=row["source"],
+                    entry_id=row["entry_id"],
                 )
                 for row in connection.execute(query).mappings()
             ]
