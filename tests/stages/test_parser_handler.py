@@ -228,6 +228,7 @@ def test_an_index_page_is_not_stored_but_followed_and_remembered(world: ParserWo
         path_pattern="^/world/$",
         mode=BlacklistMode.EXTRACT_LINKS_ONLY,
         source="auto",
+        entry_id=entry.entry_id,
     )
     assert world.handle(payload).note == "links"
 
