@@ -3,13 +3,14 @@
 import http.client
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from issuetracker_dagster.local.endpoints import Endpoints
 
 _PROJECT = Path(__file__).resolve().parents[2]
+_QUIET_DAGSTER = "issuetracker_dagster.local.quiet_dagster"
 _ANSWER_S = 1.0
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where to ask, not where to listen
 
@@ -32,8 +33,14 @@ class Ui:
         """The command line of Dagster."""
         level = "info" if self.verbose else "warning"
         where = ["--host", self.host, "--port", str(self.port)]
-        module = "issuetracker_dagster.local.quiet_dagster"
-        return [sys.executable, "-m", module, "dev", *where, "--log-level", level, *_target()]
+        return [sys.executable, "-m", _QUIET_DAGSTER, "dev", *where, "--log-level", level, *_target()]
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> "Ui | None":
+        """The one that a command line of `command` starts; None for any other command line."""
+        if _QUIET_DAGSTER not in words or "--host" not in words or "--port" not in words:
+            return None
+        return cls(words[words.index("--host") + 1], int(words[words.index("--port") + 1]))
 
     def answers(self) -> bool:
         """Whether the UI can be opened."""

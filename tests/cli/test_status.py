@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from issuetracker_dagster.local import children, family
+from issuetracker_dagster.local.pipeline import Ui
 from issuetracker_dagster.local.ports import choose_ports, is_listening
 from issuetracker_dagster.local.site.hosts import HOSTS
 from issuetracker_dagster.local.site.remembered import settle
@@ -15,26 +16,34 @@ from tests.cli.terminal import Terminal
 from tests.waiting import eventually
 
 LISTENS = """
-import socket, sys, time
-taken = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-while True:
-    time.sleep(1)
+import os, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+server = HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+os.fork()
+server.serve_forever()
 """
 """Stands in for a server; the words behind its port are those by which the real one is known."""
 
-Start = Callable[..., None]
+Start = Callable[..., int]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     home = tmp_path / "home"
 
-    def member(port: int, *words: str) -> None:
+    def member(port: int, *words: str) -> int:
         argv = [sys.executable, "-c", LISTENS, str(port), *words]
-        children.spawn(
+        started = children.spawn(
             argv, log=tmp_path / "log", cwd=tmp_path, env={**os.environ, children.FAMILY_MARK: str(home.resolve())}
         )
         eventually(lambda: is_listening(port), timeout_s=20)
+        return started.pid
 
     yield member
     family.end(home.resolve(), grace_s=1)
@@ -60,8 +69,8 @@ def test_a_home_on_which_nothing_runs_says_so(terminal: Terminal) -> None:
 
 def test_dev_is_told_from_demo_and_both_give_addresses_to_open(terminal: Terminal, start: Start) -> None:
     (ui,) = choose_ports(1)
-    start(ui, "-m", "dagster", "dev", "--host", "127.0.0.1", "--port", str(ui))
-    assert row(terminal.does("status"), "dagster")[1:4] == ["dev", "running", f"http://127.0.0.1:{ui}"]
+    pid = start(ui, *Ui("127.0.0.1", ui).command()[1:])
+    assert row(terminal.does("status"), "dagster")[1:] == ["dev", "running", f"http://127.0.0.1:{ui}", str(pid)]
     home = terminal.folder / "home"
     site = settle(home.resolve(), 7, 1)
     assert row(terminal.does("status"), "demo site")[2] == "stopped"
