@@ -35,6 +35,19 @@ def test_34_whoever_could_not_release_a_lock_in_an_outage_is_not_shut_out_by_it_
     assert RedisLocks(connect(clean_valkey_url)).acquire("intake:parser", LONG_MS) is None
 
 
+def test_34_whoever_never_heard_that_it_got_a_lock_is_not_shut_out_by_it_afterwards(
+    proxy: FaultProxy, clean_valkey_url: str
+) -> None:
+    locks = RedisLocks(connect(f"redis://127.0.0.1:{proxy.port}/0"))
+    assert locks.acquire("relay", LONG_MS) is not None  # so that it is connected
+    proxy.lose(1_000)
+    with pytest.raises(Unavailable):
+        locks.acquire("intake:parser", LONG_MS)
+    proxy.lose(0)
+    assert RedisLocks(connect(clean_valkey_url)).acquire("intake:parser", LONG_MS) is None
+    assert locks.acquire("intake:parser", LONG_MS) is not None
+
+
 def test_16_a_lock_that_went_to_another_meanwhile_stays_with_it(proxy: FaultProxy, clean_valkey_url: str) -> None:
     locks = RedisLocks(connect(f"redis://127.0.0.1:{proxy.port}/0"))
     hold = locks.acquire("drain", LONG_MS)

@@ -14,8 +14,9 @@ from issuetracker_dagster.ports.locks import LockHold
 class RedisLocks:
     """`Locks` in Redis; epochs go on growing even when the server came back without its data. Thread-safe.
 
-    A lock whose release failed is released before this process asks for it again: after an outage of a few seconds an
-    intake would otherwise be shut out by itself until its lock runs out.
+    A lock whose release failed is released before this process asks for it again, and so is one that the server may
+    have given out without our hearing of it: after an outage of a few seconds an intake would otherwise be shut out by
+    itself until its lock runs out.
     """
 
     def __init__(self, client: RedisClient) -> None:
@@ -28,7 +29,11 @@ class RedisLocks:
             self.release(left)
         token = secrets.token_hex(16)
         keys = [_key(name), f"{{{_key(name)}}}:epoch"]
-        epoch = script("lock_acquire").run(self._client, keys, [token, str(ttl_ms)])
+        try:
+            epoch = script("lock_acquire").run(self._client, keys, [token, str(ttl_ms)])
+        except Unavailable:
+            self._unreleased[name] = LockHold(name, token, 0)
+            raise
         return None if epoch is None else LockHold(name, token, int(epoch))
 
     def renew(self, hold: LockHold, ttl_ms: int) -> bool:
