@@ -47,7 +47,7 @@ format: $(INSTALLED)  ## rewrite the code in the one format
 bench: $(INSTALLED)  ## the figures, measured against what Redis and Kafka do at most
 	$(BIN)/python -m benchmarks
 
-crash-matrix: $(INSTALLED)  ## stop processes at every arrow of the journey, write docs/crash-matrix.md
+crash-matrix: $(INSTALLED)  ## stop processes at every arrow by every signal, write docs/crash-matrix.md
 	$(BIN)/python -m tests.crash.matrix > docs/crash-matrix.md.new
 	mv docs/crash-matrix.md.new docs/crash-matrix.md
 

@@ -3,6 +3,7 @@
 Each is named by the last call before it or the first call after it, on a port of one of the processes.
 """
 
+import itertools
 from enum import StrEnum
 from typing import Literal
 
@@ -50,6 +51,8 @@ class Arrow(msgspec.Struct, frozen=True):
     topic: str = ""
     armed: str = ""
     """Calls count only after one of this other method."""
+    shown: bool = False
+    """Whether the suite stops a process here by every signal; elsewhere it is SIGKILL, which forgives least."""
 
     @property
     def title(self) -> str:
@@ -60,23 +63,23 @@ P, D, I, S, X, F, R = Scene  # noqa: E741 - a table reads better with short name
 
 ARROWS = (
     Arrow(P, "marker set → publish", "producer", "publish", "before", 1, HIGH),
-    Arrow(P, "published → marker confirmed", "producer", "publish", "after", 2, HIGH),
+    Arrow(P, "published → marker confirmed", "producer", "publish", "after", 2, HIGH, shown=True),
     Arrow(P, "marker set → buffer", "buffers", "push", "before"),
     Arrow(P, "buffered → marker confirmed", "buffers", "push"),
     Arrow(P, "marker confirmed → next batch", "ingestion", "confirm"),
     Arrow(D, "lock → first batch", "locks", "acquire", nth=1),
     Arrow(D, "taken → published", "buffers", "take"),
-    Arrow(D, "published → done", "producer", "publish", topic=NORMAL),
+    Arrow(D, "published → done", "producer", "publish", topic=NORMAL, shown=True),
     Arrow(D, "done → next batch", "buffers", "done"),
     Arrow(I, "polled → pushed", "reader", "poll"),
     Arrow(I, "malformed in DLQ → pushed", "producer", "publish", nth=1, topic=DLQ),
-    Arrow(I, "pushed → on disk", "queue:parser", "push"),
+    Arrow(I, "pushed → on disk", "queue:parser", "push", shown=True),
     Arrow(I, "on disk → committed", "reader", "commit", "before"),
     Arrow(I, "committed → next poll", "reader", "commit"),
     Arrow(S, "claimed → handled", "queue:parser", "claim", nth=3),
     Arrow(S, "handled (SQL written) → forwarded", "handler", "handle", nth=3),
     Arrow(S, "links published → forwarded", "producer", "publish", nth=1, topic=NORMAL),
-    Arrow(S, "forwarded → acknowledged", "producer", "publish", nth=3, topic=NORMALIZED),
+    Arrow(S, "forwarded → acknowledged", "producer", "publish", nth=3, topic=NORMALIZED, shown=True),
     Arrow(S, "failed → retry written", "retry_set", "schedule", "before"),
     Arrow(S, "retry written → acknowledged", "retry_set", "schedule"),
     Arrow(S, "acknowledged → next claim", "queue:parser", "ack"),
@@ -87,18 +90,24 @@ ARROWS = (
     Arrow(X, "forwarded → committed", "producer", "publish", nth=3, topic=NORMALIZED),
     Arrow(X, "retry written → committed", "retry_set", "schedule"),
     Arrow(X, "in DLQ → committed", "producer", "publish", topic=DLQ),
-    Arrow(X, "settled → committed", "reader", "commit", "before", 1, armed="settled"),
+    Arrow(X, "settled → committed", "reader", "commit", "before", 1, armed="settled", shown=True),
     Arrow(X, "committed → next poll", "reader", "commit", nth=1, armed="settled"),
     Arrow(F, "not due → in the frontier", "frontier", "defer", "before"),
-    Arrow(F, "in the frontier → on disk", "frontier", "defer"),
+    Arrow(F, "in the frontier → on disk", "frontier", "defer", shown=True),
     Arrow(F, "on disk → committed", "frontier", "settle_writes", nth=1),
     Arrow(F, "taken from the frontier → handled", "frontier", "take"),
     Arrow(F, "forwarded → acknowledged", "producer", "publish", topic=FETCHED),
     Arrow(F, "acknowledged in the frontier → next", "frontier", "ack"),
     Arrow(R, "due → published", "retry_set", "due", nth=1),
-    Arrow(R, "published → removed", "producer", "publish", nth=1, topic=FETCHED),
+    Arrow(R, "published → removed", "producer", "publish", nth=1, topic=FETCHED, shown=True),
     Arrow(R, "removed → next", "retry_set", "remove", nth=1),
     Arrow(R, "leases reaped → outbox", "queue:parser", "reap", nth=1),
     Arrow(R, "outbox → DLQ", "queue:parser", "outbox", nth=1),
     Arrow(R, "in DLQ → out of the outbox", "producer", "publish", nth=1, topic=DLQ),
 )
+
+MATRIX = tuple(itertools.product(ARROWS, Blow))
+"""Every arrow by every signal: what `make crash-matrix` runs."""
+
+SUITE = tuple((arrow, blow) for arrow, blow in MATRIX if blow is Blow.KILL or arrow.shown)
+"""What the test suite runs of it, in a third of the time: SIGKILL everywhere, every signal once in each process."""

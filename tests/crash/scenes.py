@@ -25,14 +25,17 @@ IN_HAND = 2 * WORKERS
 """Of a shift on its queue: what each slot works on, and what it has finished and not yet acknowledged."""
 KINDS = ("plain", "plain", "flaky", "plain", "dead", "links")
 COUNT = 24
+EACH_KIND = COUNT // len(KINDS)
 
 ALLOWED = {
     Scene.PUBLISH: BATCH,
     Scene.DRAIN: BATCH,
     Scene.INTAKE: BATCH,
     Scene.SHIFT: IN_HAND,
-    # Whatever was settled since the last commit, which here may be all.
-    Scene.DIRECT: COUNT,
+    # Whatever was settled since the last commit, which here may be all: each message comes once more. A link, whose
+    # marker isn't confirmed yet, is another record of its page. And who fails at first is put into the topic anew by
+    # each of the two that handle it; both may handle each of these again: four arrivals, which is two more.
+    Scene.DIRECT: COUNT + EACH_KIND + 2 * EACH_KIND,
     # The same, and what was moved to the frontier and not committed is in both.
     Scene.FETCH: 2 * COUNT,
     # Due retries and dead letters published and not removed, and what came back of a dead worker.

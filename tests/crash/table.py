@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.crash.arrows import ARROWS, Blow
+from tests.crash.arrows import ARROWS, MATRIX, SUITE, Blow
 from tests.crash.cells import Result
 from tests.crash.scenes import ALLOWED, COUNT
 
@@ -19,6 +19,9 @@ process of {COUNT} messages gets the signal at the arrow, another one goes on, a
 Nothing may be lost, and the database must hold each content once; both are 0 in every cell, or the test fails. Repeats
 are the price of at least once: the last column says how many there may be at most, which is what the process had in
 hand. How many there are differs from run to run.
+
+These are all {len(MATRIX)} cells, by all signals. The test suite runs {len(SUITE)} of them, against the same bounds:
+SIGKILL at each arrow, the other signals at one arrow of each process.
 
 - **SIGKILL**: the process is gone at once.
 - **SIGTERM** and **SIGINT twice**: a shift and a drain run end in order within their bounds. A publisher, an intake and
