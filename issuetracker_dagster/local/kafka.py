@@ -128,6 +128,8 @@ def _properties(folder: Path, port: int, controller_port: int) -> str:
         "share.coordinator.state.topic.min.isr": 1,
         "share.coordinator.state.topic.num.partitions": 1,
         "group.initial.rebalance.delay.ms": 0,
+        # On one machine nobody is far away: who wants a killed member noticed sooner than in six seconds may have it.
+        "group.min.session.timeout.ms": 1_000,
         # A home that lay still for weeks resumes where it stopped.
         "offsets.retention.minutes": 60 * 24 * 365,
         "log.segment.bytes": 64 * 1024 * 1024,

@@ -21,6 +21,7 @@ from issuetracker_dagster.flow import work
 from issuetracker_dagster.flow.shift import Mode, Shift
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, Payload
+from issuetracker_dagster.model.queue import QueueLimits
 from issuetracker_dagster.model.records import Content
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.pipeline import PIPELINE
@@ -31,6 +32,11 @@ from issuetracker_dagster.wiring.parts import Wiring
 HANDLER_S = 0.02
 STORING_S = 2.0
 MEMORY = 400_000_000
+MAX_DELIVERIES = 3
+"""One more than the deaths that make a message suspect: the fewest with which it dies alone at last."""
+HUNG_LEASES = 5
+SESSION_VARIABLE = "POISONED_SESSION_MS"
+"""How long the group waits for a worker that died, and how long the machine may hold one up."""
 
 
 class Nameless(Exception):
@@ -110,8 +116,10 @@ class Poisoned:
 def main(stage: Stage, mode: Mode, ledger: Path) -> None:
     # What a dead worker held comes back after these; a test needn't wait as long as an installation.
     pipeline.FETCH_LEASE_MS = 3_000
-    work.HUNG_AT_LEAST_S = 0.0
-    vars(crews)["KafkaGroupReader"] = functools.partial(KafkaGroupReader, session_timeout_ms=6_000)
+    vars(pipeline)["QueueLimits"] = functools.partial(QueueLimits, max_deliveries=MAX_DELIVERIES)  # what fetch goes by
+    work.HUNG_LEASES, work.HUNG_AT_LEAST_S = HUNG_LEASES, 0.0
+    session_ms = int(os.environ.get(SESSION_VARIABLE, "10000"))
+    vars(crews)["KafkaGroupReader"] = functools.partial(KafkaGroupReader, session_timeout_ms=session_ms)
     wiring = Wiring(Settings(env_file=None))
     with ledger.open("a", buffering=1) as lines:
         handler = Poisoned(lambda line: lines.write(line + "\n"), lambda: wiring.stores)
