@@ -23,7 +23,7 @@ from tests.journey.stage_work import running_intake
 from tests.journey.test_poison import Ledger, working
 from tests.waiting import eventually
 
-COUNT = int(os.environ.get("HOSTILE_MESSAGES", "1500"))
+COUNT = int(os.environ.get("HOSTILE_MESSAGES", "300"))
 SEED = int(os.environ.get("HOSTILE_SEED", "4"))
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(300 + COUNT // 5)]
 
