@@ -9,7 +9,7 @@ import pytest
 from tests.faults.pipeline import Pipeline, running_pipeline
 from tests.journey.killable import Killable, killable_valkey
 
-pytestmark = [pytest.mark.services, pytest.mark.slow]
+pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture
@@ -38,6 +38,6 @@ def test_34_wiped_its_queues_fill_themselves_again_from_kafka(
     redis.kill()
     shutil.rmtree(tmp_path / "valkey" / "appendonlydir")
     redis.start()
-    pipeline.goes_on()
+    pipeline.comes_through()
     pipeline.must_be_whole()
     assert "is filled again from Kafka" in pipeline.words

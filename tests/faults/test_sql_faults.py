@@ -11,11 +11,11 @@ from issuetracker_dagster.adapters.sql import engine
 from issuetracker_dagster.adapters.sql.engine import connect
 from issuetracker_dagster.flow import settle
 from issuetracker_dagster.model import decision
-from tests.faults.pipeline import Pipeline, running_pipeline, seconds_of
+from tests.faults.pipeline import Pipeline, again_and_again, running_pipeline, seconds_of
 from tests.faults.proxy import FaultProxy
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.services, pytest.mark.slow]
+pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(autouse=True)
@@ -80,11 +80,7 @@ def test_a_database_out_of_reach_is_named_and_work_goes_on_when_it_is_back(
 def test_transactions_that_fail_in_the_middle_leave_each_content_once(
     on_postgres: Pipeline, to_postgres: FaultProxy, postgres_url: str, fault: str
 ) -> None:
-    for _ in range(30):
-        getattr(to_postgres, fault)(1)
-        eventually(seconds_of(0.1))
-    getattr(to_postgres, fault)(0)
-    on_postgres.goes_on()
-    assert to_postgres.lost + to_postgres.cut >= 15
+    again_and_again(getattr(to_postgres, fault), lambda: to_postgres.lost + to_postgres.cut, times=30, pause_s=0.1)
+    on_postgres.comes_through()
     on_postgres.must_be_whole()
     assert len(contents(postgres_url)) == len(on_postgres.sent)
