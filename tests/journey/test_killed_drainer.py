@@ -33,7 +33,7 @@ def journey_environment(journey_environment: dict[str, str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("script", "side", "repeated"),
+    ("script", "side", "most_repeated"),
     [
         pytest.param("buffer_take", "request", 0, id="before it takes"),
         pytest.param("buffer_take", "reply", 0, id="between take and publish"),
@@ -42,7 +42,7 @@ def journey_environment(journey_environment: dict[str, str]) -> dict[str, str]:
     ],
 )
 def test_finding_11_killed_between_any_two_steps_nothing_is_lost_and_only_the_batch_in_hand_is_repeated(
-    script: str, side: Side, repeated: int, wiring: Wiring, journey_environment: dict[str, str], tmp_path: Path
+    script: str, side: Side, most_repeated: int, wiring: Wiring, journey_environment: dict[str, str], tmp_path: Path
 ) -> None:
     published = buffered(wiring, JOBS)
     with Trap(journey_environment["REDIS_URL"]) as trap:
@@ -54,7 +54,8 @@ def test_finding_11_killed_between_any_two_steps_nothing_is_lost_and_only_the_ba
     with draining_process(journey_environment, tmp_path / "successor.log"):
         eventually(lambda: len(ids(wiring)) == JOBS, timeout_s=60, interval_s=0.2)
         eventually(lambda: not wiring.buffers[Topic.CRAWL_NORMAL].state().backlog)
-    assert ids(wiring).total() == JOBS + repeated
+    # At most: what was held at the proxy may still reach the server while the process dies.
+    assert ids(wiring).total() <= JOBS + most_repeated
     assert first_arrivals(everything(wiring, Topic.CRAWL_NORMAL)) == published
 
 
