@@ -70,17 +70,18 @@ def test_switched_off_under_load_the_buffer_empties_every_id_arrives_and_nothing
     published: list[str] = []
 
     def load(ended: threading.Event) -> None:
+        # A burst until the flag goes off, then less than the crawler reads: emptying, too, heeds the target.
         number = 0
         while not ended.wait(0.02):
-            published.extend(publish(wiring, number, 10))
-            number += 10
+            count = 3 if off.is_set() else 50
+            published.extend(publish(wiring, number, count))
+            number += count
 
     buffer = wiring.buffers[Topic.CRAWL_NORMAL]
     crawler = SlowCrawler(wiring, rate=400)
     with in_thread(crawler.run), draining(wiring.drainer(), off) as summaries:
         eventually(wiring.buffer_switch.is_on, timeout_s=20)
         with in_thread(load):
-            # Faster than the crawler: a backlog grows.
             eventually(lambda: buffer.state().backlog > 300, timeout_s=60)
             off.set()
             eventually(lambda: summaries, timeout_s=120)
