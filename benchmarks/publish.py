@@ -20,14 +20,12 @@ from benchmarks.queue import Stopwatch, line
 from benchmarks.timed import HOSTS, Capture, TimedProducer, TimedPublisher
 from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.flow.buffer import BufferingProducer
-from issuetracker_dagster.flow.drain import BufferDrainer
 from issuetracker_dagster.flow.publish import BATCH
 from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.model.buffer import BufferedJob, encode_buffered
 from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.payload import CrawlJob
-from issuetracker_dagster.model.stage import FACTS, Stage, Topic
-from issuetracker_dagster.ports.topics import Producer
+from issuetracker_dagster.model.stage import Topic
 from issuetracker_dagster.wiring.parts import Wiring
 from tests.journey.burst import wiring_of
 from tests.journey.killable import killable_kafka, killable_valkey
@@ -53,6 +51,8 @@ def main() -> int:
                 "REDIS_URL": redis.address,
                 "DATABASE_URL": f"sqlite:///{folder / 'bench.db'}",
                 "PUBLISHER_REDIS_BUFFER_MAX_LEN": "0",
+                "PUBLISHER_REDIS_BUFFER_TARGET_BACKLOG": str(NEVER_FULL),
+                "PUBLISHER_REDIS_BUFFER_DRAIN_BATCH": str(DRAIN_BATCH),
             }
             upgrade(environment["DATABASE_URL"])
             with wiring_of(environment, folder) as wiring:
@@ -138,7 +138,7 @@ class Bench:
             for _ in range(waiting // TURN):
                 self._send(records)
         raw = TimedProducer(self._wiring.producer)
-        drainer = self._drainer(raw)
+        drainer = self._wiring.drainer(producer=raw)
         clock = self._wiring.clock
         began = clock.monotonic()
         drainer.run(
@@ -170,23 +170,6 @@ class Bench:
             buffers={topic.value: buffer for topic, buffer in self._wiring.buffers.items()},
             is_on=lambda: is_on,
             clock=self._wiring.clock,
-        )
-
-    def _drainer(self, raw: Producer) -> BufferDrainer:
-        wiring = self._wiring
-        return BufferDrainer(
-            buffers={topic.value: buffer for topic, buffer in wiring.buffers.items()},
-            producer=raw,
-            lag=wiring.lag_within(2_000),
-            group=FACTS[Stage.FETCH].group,
-            retries=wiring.retry_set,
-            ingestion=wiring.ingestion,
-            locks=wiring.locks,
-            switch=wiring.buffer_switch,
-            clock=wiring.clock,
-            target=NEVER_FULL,
-            batch=DRAIN_BATCH,
-            interval_ms=30_000,
         )
 
     def _requests(self) -> list[Request]:

@@ -21,6 +21,7 @@ from issuetracker_dagster.model.stage import FACTS, Stage, Topic
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.ports.buffer import SWITCH_LASTS_MS, BufferSwitch
 from issuetracker_dagster.ports.locks import Heartbeats
+from issuetracker_dagster.ports.topics import Producer
 from issuetracker_dagster.wiring.connections import Connections
 
 logger = logging.getLogger(__name__)
@@ -128,14 +129,14 @@ class Buffering(Connections):
     def _by_name(self) -> dict[str, RedisBuffer]:
         return {topic.value: buffer for topic, buffer in self.buffers.items()}
 
-    def drainer(self) -> BufferDrainer:
-        """A drainer for one run."""
+    def drainer(self, *, producer: Producer | None = None, group: str = FACTS[Stage.FETCH].group) -> BufferDrainer:
+        """A drainer for one run, by the raw producer and for the crawlers unless another is named."""
         publish = self.settings.publish
         return BufferDrainer(
             buffers=self._by_name(),
-            producer=self.producer,
+            producer=producer or self.producer,
             lag=self.lag_within(publish.publisher_redis_buffer_check_timeout),
-            group=FACTS[Stage.FETCH].group,
+            group=group,
             retries=self.retry_set,
             ingestion=self.ingestion,
             locks=self.locks,

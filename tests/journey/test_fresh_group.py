@@ -46,7 +46,7 @@ def test_finding_15_a_fresh_group_that_has_committed_nothing_is_drained_up_to_th
             reader.poll(1, 100)
         wiring.buffer_switch.turn(on=True)
         publish(wiring, 0, JOBS)
-        stack.enter_context(draining(drainer_for(wiring, group), threading.Event()))
+        stack.enter_context(draining(wiring.drainer(group=group), threading.Event()))
         eventually(lambda: arrived(wiring) >= TARGET, timeout_s=30, interval_s=0.2)
         assert stays(lambda: arrived(wiring) == TARGET, for_s=3)
         assert wiring.buffers[Topic.CRAWL_NORMAL].state().backlog == JOBS - TARGET
@@ -108,25 +108,6 @@ def draining(drainer: BufferDrainer, off: threading.Event) -> Iterator[list[Drai
 
     with in_thread(run):
         yield summaries
-
-
-def drainer_for(wiring: Wiring, group: str) -> BufferDrainer:
-    """A drainer that heeds the lag of that group."""
-    publish_settings = wiring.settings.publish
-    return BufferDrainer(
-        buffers={topic.value: buffer for topic, buffer in wiring.buffers.items()},
-        producer=wiring.producer,
-        lag=wiring.lag,
-        group=group,
-        retries=wiring.retry_set,
-        ingestion=wiring.ingestion,
-        locks=wiring.locks,
-        switch=wiring.buffer_switch,
-        clock=wiring.clock,
-        target=publish_settings.publisher_redis_buffer_target_backlog,
-        batch=publish_settings.publisher_redis_buffer_drain_batch,
-        interval_ms=publish_settings.publisher_redis_buffer_drain_interval,
-    )
 
 
 def publish(wiring: Wiring, first: int, count: int) -> list[str]:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from issuetracker_dagster.adapters.kafka.producer import KafkaTopicProducer
-from issuetracker_dagster.flow.drain import BufferDrainer
 from issuetracker_dagster.model.message import Outgoing, message_of
-from issuetracker_dagster.model.stage import FACTS, Stage, Topic
+from issuetracker_dagster.model.stage import Topic
 from issuetracker_dagster.ports.topics import Producer
 from issuetracker_dagster.wiring.parts import Wiring
 from tests.journey.killable import Killable, killable_kafka
@@ -32,7 +31,12 @@ def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Killable]:
 
 @pytest.fixture
 def journey_environment(journey_environment: dict[str, str], own_kafka: Killable) -> dict[str, str]:
-    return journey_environment | {"KAFKA_BOOTSTRAP_SERVERS": own_kafka.address}
+    return journey_environment | {
+        "KAFKA_BOOTSTRAP_SERVERS": own_kafka.address,
+        "PUBLISHER_REDIS_BUFFER_TARGET_BACKLOG": "3000",
+        "PUBLISHER_REDIS_BUFFER_DRAIN_BATCH": str(BATCH),
+        "PUBLISHER_REDIS_BUFFER_DRAIN_INTERVAL": "500ms",
+    }
 
 
 def test_findings_12_13_and_14_a_batch_refused_during_a_shutdown_waits_in_the_retry_set_and_arrives_first(
@@ -49,7 +53,7 @@ def test_findings_12_13_and_14_a_batch_refused_during_a_shutdown_waits_in_the_re
     producer = Interrupted(KafkaTopicProducer(wiring.kafka, timeout_ms=PUBLISH_MS), at_publish=2, interrupt=freeze)
     began = time.monotonic()
     try:
-        summary = drainer_by(wiring, producer).run(
+        summary = wiring.drainer(producer=producer).run(
             accepts=lambda: True, control=lambda: "interrupted" if told_to_end.is_set() else None, duration_ms=RUN_MS
         )
     finally:
@@ -67,7 +71,7 @@ def test_findings_12_13_and_14_a_batch_refused_during_a_shutdown_waits_in_the_re
     assert wiring.buffer_switch.is_on()
     assert buffer.state().backlog == JOBS - 2 * BATCH
 
-    drainer_by(wiring, wiring.producer).run(
+    wiring.drainer().run(
         accepts=lambda: True, control=lambda: None if buffer.state().backlog else "empty", duration_ms=RUN_MS
     )
     records = everything(wiring, Topic.CRAWL_NORMAL)
@@ -94,21 +98,3 @@ class Interrupted:
 
     def close(self) -> None:
         self._inner.close()
-
-
-def drainer_by(wiring: Wiring, producer: Producer) -> BufferDrainer:
-    """A drainer that publishes by that producer."""
-    return BufferDrainer(
-        buffers={topic.value: buffer for topic, buffer in wiring.buffers.items()},
-        producer=producer,
-        lag=wiring.lag_within(2_000),
-        group=FACTS[Stage.FETCH].group,
-        retries=wiring.retry_set,
-        ingestion=wiring.ingestion,
-        locks=wiring.locks,
-        switch=wiring.buffer_switch,
-        clock=wiring.clock,
-        target=3_000,
-        batch=BATCH,
-        interval_ms=500,
-    )
