@@ -98,6 +98,10 @@ class Unavailable(TransientError):
     """Kafka, Redis or the database can't be reached. The text names the setting that says where it should be."""
 
 
+class AlreadyRunning(TransientError):
+    """Somebody else does it right now, and two at once would do it twice."""
+
+
 class CommitRefused(TransientError):
     """Kafka refused an offset commit because the group still has live members; tried again at the next tick."""
 

@@ -12,6 +12,8 @@ RawHeaders = Sequence[tuple[str, bytes]]
 """Headers as Kafka holds them."""
 
 DEFAULT_TIMEOUT_MS = 30_000
+REPARSE = "reparse"
+"""The header of a message that has its stored page read again: nothing is fetched and no link published for it."""
 
 
 class TargetType(StrEnum):
@@ -46,6 +48,11 @@ class Headers(msgspec.Struct, frozen=True, kw_only=True):
     def identity(self) -> str:
         """`root_id:generation`, unique for each published message; queue members and retry entries are named by it."""
         return f"{self.root_id}:{self.generation}"
+
+    @property
+    def is_reparse(self) -> bool:
+        """Whether its page is only read again."""
+        return any(name == REPARSE for name, _ in self.other)
 
     def evolve(self, **changes: object) -> "Headers":
         """A copy with some fields changed."""

@@ -30,6 +30,10 @@ class HandlerContext(msgspec.Struct, frozen=True):
         return self.headers.target_type
 
     @property
+    def is_reparse(self) -> bool:
+        return self.headers.is_reparse
+
+    @property
     def is_recrawl(self) -> bool:
         return self.headers.recrawl_count > 0
 

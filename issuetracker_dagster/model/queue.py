@@ -91,6 +91,15 @@ class QueueDepth(msgspec.Struct, frozen=True):
         return self.ready + self.leased + self.delayed + self.outbox
 
 
+class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """Leases that nobody extended for a while: how many end soon, how many are over and not brought back, and for how
+    long the oldest of these has been."""
+
+    near: int = 0
+    over: int = 0
+    oldest_over_ms: int = 0
+
+
 class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How a queue behaves at its bounds. Durations in milliseconds; `max_wait_ms` 0 switches the guard off."""
 
@@ -102,17 +111,27 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_wait_share: float = 0.2
 
 
+MOST_DELIVERIES = 999
+"""Further than this no queue counts."""
+
 SUSPECT_DEATHS = 2
 """One death of a worker is hardly ever a message's doing: a deployment, a machine that went. Two in a row may be."""
 
 
-def is_suspect(deliveries: int, max_deliveries: int) -> bool:
-    """Whether a message at its `deliveries`-th delivery has to be handled alone in its process.
+def deaths_in_company(max_deliveries: int) -> int:
+    """How many deaths of its workers a message may have shared with others; all further ones happen when it is alone.
 
-    So that the next death counts for nobody else: a neighbour collects at most `SUSPECT_DEATHS`, and a message that is
-    to blame is the only one that gets from there to `max_deliveries`.
+    Less than `max_deliveries`, so that nobody is given up for a death that may be another one's doing.
     """
-    return deliveries > max(1, min(SUSPECT_DEATHS, max_deliveries - 1))
+    return max(1, min(SUSPECT_DEATHS, max_deliveries - 1))
+
+
+def is_suspect(starts: int, max_deliveries: int) -> bool:
+    """Whether a message at its `starts`-th start has to be handled alone in its process.
+
+    From there on only its own doing brings it to `max_deliveries`, or that of whoever ends processes.
+    """
+    return starts > deaths_in_company(max_deliveries)
 
 
 def check_claim_id(claim_id: str) -> str:

@@ -27,6 +27,7 @@ class RawContent(msgspec.Struct, frozen=True, kw_only=True):
     fetched_ms: int = 0
     target_type: TargetType = TargetType.ARTICLE
     stored_by: str = ""
+    source: str = ""
 
 
 class ContentStatus(StrEnum):
@@ -68,6 +69,16 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     replacement_share: float = 0.0
     status: ContentStatus = ContentStatus.PARSED
     date_required: bool = False
+
+
+class MadeFrom(msgspec.Struct, frozen=True, kw_only=True):
+    """What a content was parsed from and by: the hash of the page's bytes, the rule that read it (0: none) in which
+    version, and the version of the parser's code. Not part of what was found, hence not of `content_digest`."""
+
+    raw_sha256: str = ""
+    rule_id: int = 0
+    rule_version: int = 0
+    code_version: str = ""
 
 
 def content_digest(content: Content) -> str:

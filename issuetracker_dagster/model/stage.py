@@ -38,6 +38,8 @@ CRAWL_TOPICS = {
     Priority.NORMAL: Topic.CRAWL_NORMAL,
     Priority.LOW: Topic.CRAWL_LOW,
 }
+BAND_OF_TOPIC = {topic: priority for priority, topic in CRAWL_TOPICS.items()}
+"""The priority of a topic that has only one."""
 
 
 class StageFacts(msgspec.Struct, frozen=True):

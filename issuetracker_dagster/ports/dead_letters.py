@@ -39,8 +39,8 @@ class DeadLetterIndex(Protocol):
     def purge(self, wanted: LetterFilter, at_ms: int) -> int:
         """Mark all open letters that are meant as purged, whatever states `wanted` names; returns how many."""
 
-    def remove(self, before_ms: int) -> int:
-        """Take rows of letters out that died before then; returns how many."""
+    def remove(self, before_ms: int, limit: int = 0) -> int:
+        """Take rows of letters out that died before then, at most `limit` of them (0: all); returns how many."""
 
 
 class LetterReader(Protocol):

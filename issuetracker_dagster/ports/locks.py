@@ -102,11 +102,3 @@ class Heartbeats(Protocol):
 
     def now_ms(self) -> int:
         """The store's own time, by which `at_ms` is judged."""
-
-
-class Counters(Protocol):
-    """Counters shared by all workers, for metrics and summaries."""
-
-    def add(self, amounts: dict[str, int]) -> None: ...
-
-    def read(self) -> dict[str, int]: ...

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from issuetracker_dagster.model.queue import Claim, Lease, OutboxEntry, PushResult, QueueDepth, QueueEntry
+from issuetracker_dagster.model.priority import Priority
+from issuetracker_dagster.model.queue import Claim, Lease, LeaseTimes, OutboxEntry, PushResult, QueueDepth, QueueEntry
+from issuetracker_dagster.model.queue_view import EntryView, Move, MoveResult
 
 
 class StageQueue(Protocol):
@@ -69,3 +71,25 @@ class StageQueue(Protocol):
 
     def settle_writes(self) -> None:
         """Return once everything written so far is on the server's disk, where the server can tell (WAITAOF)."""
+
+
+class QueueSteering(Protocol):
+    """What operators do with a queue while shifts work on it. Nothing is taken. Raises `Unavailable`."""
+
+    def peek(self, band: Priority | None, limit: int, after: float | None = None) -> Sequence[EntryView]:
+        """Ready entries in the order in which they will be claimed, of one band or of all, behind the place `after`.
+
+        Also those that the next claim would send to the outbox, being too old or delivered too often.
+        """
+
+    def find(self, members: Sequence[str]) -> Sequence[EntryView]:
+        """Those of the members that the queue holds in any state, in the order given."""
+
+    def move(self, moves: Sequence[Move], to: Priority) -> MoveResult:
+        """Put ready and delayed entries into another band, better or worse, at their own arrival, with a new envelope.
+
+        At most 500 at once are changed in one step. Leased ones stay: their workers have the old envelope. Repeatable.
+        """
+
+    def lease_times(self, near_ms: int) -> LeaseTimes:
+        """Leases that end within `near_ms`, and those that are over and not brought back; in O(log n)."""

@@ -10,8 +10,13 @@ class Starts(Protocol):
     A count outlives the process that wrote it, and is forgotten by itself a day after its last start.
     """
 
-    def begin(self, identity: str, ended: Sequence[str] = (), withdrawn: Sequence[str] = ()) -> int:
-        """First what `note` does, then count a start; returns the starts so far, this one included."""
+    def begin(
+        self, identity: str, ended: Sequence[str] = (), withdrawn: Sequence[str] = (), *, most: int | None = None
+    ) -> int:
+        """First what `note` does, then count a start; returns the starts so far, this one included.
+
+        When `most` starts or more are counted already, this one isn't: the answer is the same.
+        """
 
     def note(self, ended: Sequence[str], withdrawn: Sequence[str]) -> None:
         """Forget what was ended, and take back one start of each that was withdrawn."""

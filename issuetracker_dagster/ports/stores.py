@@ -5,8 +5,10 @@ from typing import Protocol
 
 import msgspec
 
-from issuetracker_dagster.model.records import Content, Enrichment, Issue, IssueState, RawContent, Verdict
+from issuetracker_dagster.model.history import StoredPage
+from issuetracker_dagster.model.records import Content, Enrichment, Issue, IssueState, MadeFrom, RawContent, Verdict
 
+NOWHERE = MadeFrom()
 NEAR_CANDIDATES = 500
 """How many possible copies are compared: thousands of pages with one and the same notice would otherwise be read again
 for each that comes."""
@@ -33,24 +35,35 @@ class RawContents(Protocol):
     def history(self, raw_id: int) -> Sequence[tuple[str, int]]:
         """(body hash, fetched ms) of every save, oldest first; the same pair once."""
 
-    def purge(self, before_ms: int, keep: Collection[int] = ()) -> int:
-        """Delete pages last fetched before then, but not `keep` nor those a dead letter names; returns how many.
+    def old(self, before_ms: int, after_id: int, limit: int) -> Sequence[StoredPage]:
+        """Pages last fetched before then that no dead letter names (purged letters don't count), in order of id."""
 
-        Of the history of the others goes what is older, but for the latest entry.
-        """
+    def remove(self, raw_ids: Collection[int], before_ms: int) -> Sequence[int]:
+        """Delete those of these pages that `old` would still name; returns the ids of the deleted."""
+
+    def old_history(self, before_ms: int) -> int:
+        """How many entries `shorten_history` would delete in all."""
+
+    def shorten_history(self, before_ms: int, limit: int) -> int:
+        """Delete up to `limit` entries older than that, but the latest of no page; returns how many."""
 
 
 class Contents(Protocol):
     """Parsed contents with bodies, verdicts and duplicates."""
 
-    def save(self, content: Content) -> int:
+    def save(self, content: Content, made_from: MadeFrom = NOWHERE, *, unless_newer: bool = False) -> int:
         """Insert or replace by normalised URL; returns the content's id, which stays for ever.
+
+        With `unless_newer` a content that was made from a page fetched later stays as it is.
 
         The same text and fields again change neither status nor verdict nor a cleared date, so that a redelivered
         parse can't undo what later stages found; changed ones start over with the status given.
         """
 
     def get(self, content_id: int) -> Content | None: ...
+
+    def made_from(self, content_id: int) -> MadeFrom | None:
+        """What its present row was parsed from."""
 
     def record_verdict(self, content_id: int, verdict: Verdict) -> None:
         """Keep the verdict; status becomes `validated` (or stays `enriched`) or `rejected`."""
@@ -115,6 +128,12 @@ class Issues(Protocol):
         """Move every member of `absorbed` into the other issue and delete it; nothing when it is gone already.
 
         Their enrichments name the new issue from then on.
+        """
+
+    def leave(self, content_id: int) -> int:
+        """Take the content out of its issue, whose counts follow; an issue without members is gone.
+
+        Returns the issue that it was in, 0 when in none.
         """
 
     def quiet(self, states: Collection[IssueState], seen_before_ms: int, limit: int) -> Sequence[Issue]:

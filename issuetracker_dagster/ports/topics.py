@@ -34,7 +34,7 @@ class Producer(Protocol):
 
         After that some of the batch may have been published, more than `arrived` tells; sending it all again is safe by
         message identity. Raises `RecordsRefused` (`too_large`) when all were acknowledged but those that their topic
-        never takes.
+        never takes; the others may then have been stored twice.
         """
 
     def close(self) -> None:
@@ -77,7 +77,8 @@ class IntakeReader(Protocol):
 class GroupReader(Protocol):
     """A member of a consumer group over some topics, with commits of contiguous prefixes.
 
-    Calls come from one thread, but `settled` may come from any.
+    Calls come from one thread, but `settled` may come from any. Commits note nothing, which says that everything before
+    them is settled; or, when it was made so, they keep the note that was there.
     """
 
     def poll(self, limit: int, timeout_ms: int) -> Sequence[Record]:

@@ -27,7 +27,8 @@ class MessageTrace(Protocol):
         """Append a batch; the oldest lines beyond the cap go. Not idempotent: a batch sent twice shows twice."""
 
     def of(self, root_or_trace_id: str, limit: int) -> Sequence[TraceLine]:
-        """The latest lines of that root or trace, oldest first."""
+        """The latest written lines of that root or trace, in the order in which the steps happened: processes write
+        theirs every few seconds, so that a later step may well be written first."""
 
 
 class PublishedJob(msgspec.Struct, frozen=True, kw_only=True):

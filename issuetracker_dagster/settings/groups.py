@@ -10,14 +10,20 @@ from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from issuetracker_dagster.settings.kinds import (
+    Address,
     Count,
+    CountsByBand,
     Duration,
+    DurationsByBand,
+    Interval,
     Positive,
     Priorities,
     QueueKey,
     Share,
+    SharesByBand,
     Size,
     Toggle,
+    bands,
     duration,
     priorities,
     size,
@@ -94,9 +100,9 @@ class QueueSettings(Group):
     zset_pop_batch_size: Annotated[int, Field(ge=1, le=1000)] = Field(
         100, description="most entries that a worker takes at once; how many it takes follows the handlers' time"
     )
-    zset_lease: Duration = duration("60s", "how long a taken entry is held without an extension before it goes back")
-    zset_max_deliveries: Positive = Field(
-        5, description="deliveries without an answer after which an entry goes to the DLQ"
+    zset_lease: Interval = duration("60s", "how long a taken entry is held without an extension before it goes back")
+    zset_max_deliveries: Annotated[int, Field(ge=2)] = Field(
+        5, description="starts of a message that end its worker, after which it goes to the DLQ"
     )
     zset_max_wait: Duration = duration(
         "0", "entries of any priority that waited longer get a share of the claims; 0: off"
@@ -167,11 +173,11 @@ class FetchSettings(Group):
 
 class ShiftSettings(Group):
     title = "Worker runs (shifts) and intakes"
-    shift_duration: Duration = duration("45m", "length of a worker run, varied by 20 % either way")
+    shift_duration: Interval = duration("45m", "length of a worker run, varied by 20 % either way")
     shift_drain_timeout: Duration = duration("20s", "longest time that an ending worker run gives to what it holds")
-    worker_heartbeat: Duration = duration("5s", "time between the signs of life of a worker run")
-    worker_dead_after: Duration = duration("15s", "silence after which a worker run is failed and replaced")
-    intake_tick_budget: Duration = duration("8s", "how long one tick of an intake sensor may move messages")
+    worker_heartbeat: Interval = duration("5s", "time between the signs of life of a worker run")
+    worker_dead_after: Interval = duration("15s", "silence after which a worker run is failed and replaced")
+    intake_tick_budget: Interval = duration("8s", "how long one tick of an intake sensor may move messages")
     intake_batch: Positive = Field(500, description="most messages that an intake stores at once")
 
 
@@ -190,7 +196,7 @@ class RetrySettings(Group):
 
 class PublishSettings(Group):
     title = "Publishing, rules and seeds"
-    priority_rules_refresh_interval: Duration = duration("5m", "how often priority rules are read from the database")
+    priority_rules_refresh_interval: Interval = duration("5m", "how often priority rules are read from the database")
     priority_rules_load_limit: Positive = Field(10_000, description="most priority rules loaded")
     priority_by_source: Priorities = priorities(
         "", "priority of every job of a source (the name of its seeds), before rules are asked"
@@ -202,7 +208,7 @@ class PublishSettings(Group):
             "decides, off at first; true: the toggle is on at first; false: off whatever the toggle says"
         ),
     )
-    publisher_redis_buffer_drain_interval: Duration = duration("30s", "time between two drains of the buffer")
+    publisher_redis_buffer_drain_interval: Interval = duration("30s", "time between two drains of the buffer")
     publisher_redis_buffer_target_backlog: Positive = Field(
         3_000, description="unread messages of a crawl topic up to which the buffer drains into it"
     )
@@ -254,6 +260,34 @@ class LanguageModelSettings(Group):
     timeout: Duration = duration("20s", "longest time of one call")
 
 
+class CheckSettings(Group):
+    """From which figures on a check in the UI is a warning, and from which an error."""
+
+    title = "Checks: from when on they warn, and are red"
+    model_config = SettingsConfigDict(env_prefix="CHECK_")
+
+    depth_warn: SharesByBand = bands(
+        "high=0.1,normal=0.5,low=0.8",
+        "share of *_ZSET_MAX_SIZE above which entries of a priority and better ones are a warning",
+    )
+    depth_error: SharesByBand = bands("high=0.5,normal=0.8,low=0.95", "the same share for an error")
+    age_warn: DurationsByBand = bands(
+        "high=5m,normal=1h,low=12h", "wait in a stage's queue or in the buffer above which it is a warning"
+    )
+    age_error: DurationsByBand = bands("high=30m,normal=6h,low=20h", "the same wait for an error")
+    lag_warn: CountsByBand = bands(
+        "high=1000,normal=10000,low=100000",
+        "unread messages of a topic above which it is a warning; topics of all priorities count as normal",
+    )
+    lag_error: CountsByBand = bands("high=10000,normal=100000,low=1000000", "the same number for an error")
+    retries_warn: Positive = Field(5_000, description="waiting retries above which it is a warning")
+    retries_error: Positive = Field(50_000, description="the same number for an error")
+    late_warn: Interval = duration(
+        "2m", "time that an intake is silent, a retry overdue, or a lease over, above which it is a warning"
+    )
+    late_error: Interval = duration("10m", "the same time for an error")
+
+
 class PurgeSettings(Group):
     title = "Purging"
     model_config = SettingsConfigDict(env_prefix="PURGE_")
@@ -273,7 +307,7 @@ class GeneralSettings(Group):
         SecretStr(""),
         description="URL such as postgresql+psycopg://user:password@host/name; empty: SQLite in ISSUETRACKER_HOME",
     )
-    metrics_addr: str = Field("127.0.0.1:9464", description="host:port of the metrics endpoint; empty: none")
+    metrics_addr: Address = Field("127.0.0.1:9464", description="host:port of the metrics endpoint, or off")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="least level of log lines shown"
     )
@@ -294,5 +328,6 @@ GROUPS: dict[str, type[Group]] = {
     "shift": ShiftSettings,
     "retry": RetrySettings,
     "publish": PublishSettings,
+    "check": CheckSettings,
     "purge": PurgeSettings,
 }

@@ -10,6 +10,7 @@ from pydantic import SecretStr, ValidationError
 from issuetracker_dagster.errors import ConfigError
 from issuetracker_dagster.settings.groups import (
     GROUPS,
+    CheckSettings,
     EnrichSettings,
     FetchSettings,
     GeneralSettings,
@@ -58,6 +59,7 @@ class Settings:
     publish: PublishSettings
     verdict: ValidateSettings
     language_model: LanguageModelSettings
+    check: CheckSettings
     purge: PurgeSettings
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -141,6 +143,17 @@ def _contradictions(settings: Settings) -> Iterator[str]:
             "STAGES_FETCH_ENABLED, STAGES_PARSER_ENABLED, STAGES_VALIDATE_ENABLED and STAGES_ENRICH_ENABLED are all "
             "false, so nothing would ever run; set at least one to true or leave it unset"
         )
+    if settings.shift.worker_dead_after <= settings.shift.worker_heartbeat:
+        yield (
+            "WORKER_DEAD_AFTER must be longer than WORKER_HEARTBEAT, since a worker run that is silent for so long is "
+            "failed and replaced; three times as long leaves room for a lost sign"
+        )
+    for name in ("depth", "age", "lag", "retries", "late"):
+        warn, error = (getattr(settings.check, f"{name}_{level}") for level in ("warn", "error"))
+        pairs = [(warn[band], error[band]) for band in warn] if isinstance(warn, dict) else [(warn, error)]
+        if any(high and low > high for low, high in pairs):
+            shared = f"CHECK_{name.upper()}"
+            yield f"{shared}_ERROR must not be below {shared}_WARN, or nothing would ever be a warning"
     for stage in ("parser", "validate", "enrich"):
         queue = settings.queue(stage)
         if queue.zset_entry_ttl >= settings.kafka.retention:

@@ -30,6 +30,8 @@ def test_defaults_are_those_of_the_contract() -> None:
     ("name", "value", "accepted"),
     [
         ("PARSER_ZSET_LEASE", "soon", "a duration such as 500ms, 30s, 5m, 24h or 7d"),
+        ("PRIORITY_RULES_REFRESH_INTERVAL", "0", "a duration longer than 0, such as 500ms, 30s, 5m"),
+        ("WORKER_HEARTBEAT", "0s", "a duration longer than 0"),
         ("FETCH_MAX_BYTES", "big", "a size such as 10MB"),
         ("FETCH_ROBOTS", "maybe", "'obey' or 'ignore'"),
         ("ENRICH_ZSET_OVERFLOW", "drop", "'evict' or 'backpressure'"),
@@ -73,6 +75,14 @@ def test_retention_shorter_than_the_time_to_live_of_an_entry_is_refused(monkeypa
         Settings(env_file=None)
 
 
+def test_workers_that_would_count_as_dead_between_two_signs_of_life_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("WORKER_HEARTBEAT", "15s")
+    with pytest.raises(ConfigError, match="WORKER_DEAD_AFTER must be longer than WORKER_HEARTBEAT"):
+        Settings(env_file=None)
+
+
 def test_secrets_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDIS_URL", "redis://:hunter2@localhost:1")
     monkeypatch.setenv("ENRICH_LLM_API_KEY", "hunter2")
@@ -109,3 +119,52 @@ def test_a_dotenv_file_is_read(tmp_path: Path) -> None:
 
 def test_the_example_file_lists_every_setting() -> None:
     assert (ROOT / ".env.example").read_text() == env_example()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "field", "value"),
+    [
+        ("CHECK_AGE_WARN", "high=30s, normal=1h, low=0", "age_warn", {"high": 30_000, "normal": 3_600_000, "low": 0}),
+        ("CHECK_DEPTH_WARN", "low=0.8,normal=0,high=0.05", "depth_warn", {"low": 0.8, "normal": 0.0, "high": 0.05}),
+        ("CHECK_LAG_WARN", "high=1,normal=2,low=3", "lag_warn", {"high": 1, "normal": 2, "low": 3}),
+    ],
+)
+def test_limits_of_checks_are_written_by_priority(
+    monkeypatch: pytest.MonkeyPatch, name: str, text: str, field: str, value: dict[str, float]
+) -> None:
+    monkeypatch.setenv(name, text)
+    assert getattr(Settings(env_file=None).check, field) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("CHECK_AGE_WARN", "5m"),
+        ("CHECK_AGE_WARN", "high=5m,normal=1h"),
+        ("CHECK_AGE_WARN", "high=5m,high=5m,low=1h"),
+        ("CHECK_AGE_WARN", "high=5m,normal=soon,low=1h"),
+        ("CHECK_DEPTH_ERROR", "high=0.5,normal=1.5,low=1"),
+        ("CHECK_DEPTH_ERROR", "high=0.5,normal=nan,low=1"),
+        ("CHECK_LAG_ERROR", "high=-1,normal=10,low=1"),
+    ],
+)
+def test_a_limit_that_isnt_one_is_refused_with_an_example(
+    monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    monkeypatch.setenv(name, text)
+    with pytest.raises(ConfigError, match=rf"{name}=.*such as high="):
+        Settings(env_file=None)
+
+
+@pytest.mark.parametrize(
+    ("warn", "error"), [("CHECK_LATE_WARN", "1h"), ("CHECK_AGE_WARN", "high=5m,normal=1h,low=21h")]
+)
+def test_a_warning_beyond_the_error_is_refused(monkeypatch: pytest.MonkeyPatch, warn: str, error: str) -> None:
+    monkeypatch.setenv(warn, error)
+    with pytest.raises(ConfigError, match=rf"{warn.replace('WARN', 'ERROR')} must not be below {warn}"):
+        Settings(env_file=None)
+
+
+def test_a_band_that_is_never_judged_contradicts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHECK_AGE_ERROR", "high=30m,normal=6h,low=0")
+    assert Settings(env_file=None).check.age_error["low"] == 0
