@@ -25,8 +25,10 @@ class LocalStarts:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
-    def begin(self, identity: str, ended: Sequence[str] = (), withdrawn: Sequence[str] = ()) -> int:
-        return self._write(identity, ended, withdrawn)
+    def begin(
+        self, identity: str, ended: Sequence[str] = (), withdrawn: Sequence[str] = (), *, most: int | None = None
+    ) -> int:
+        return self._write(identity, ended, withdrawn, most)
 
     def note(self, ended: Sequence[str], withdrawn: Sequence[str]) -> None:
         if ended or withdrawn:
@@ -38,14 +40,14 @@ class LocalStarts:
             if connection is not None:
                 connection.close()
 
-    def _write(self, begun: str | None, ended: Sequence[str], withdrawn: Sequence[str]) -> int:
+    def _write(self, begun: str | None, ended: Sequence[str], withdrawn: Sequence[str], most: int | None = None) -> int:
         with self._lock:
             try:
                 connection = self._connection or self._open()
                 with connection:
                     connection.execute("BEGIN IMMEDIATE")
                     self._forget(connection, ended, withdrawn)
-                    return self._count(connection, begun) if begun is not None else 0
+                    return self._count(connection, begun, most) if begun is not None else 0
             except (sqlite3.Error, OSError) as error:
                 raise Unavailable(f"the start counts in {self._path} (ISSUETRACKER_HOME): {error}") from error
 
@@ -74,11 +76,16 @@ class LocalStarts:
             "DELETE FROM starts WHERE consumers = ? AND identity = ?", [(self._group, gone) for gone in ended]
         )
 
-    def _count(self, connection: sqlite3.Connection, identity: str) -> int:
-        cursor = connection.execute(
-            "INSERT INTO starts VALUES (?, ?, 1, ?) ON CONFLICT (consumers, identity) "
-            "DO UPDATE SET starts = starts + 1, at_s = excluded.at_s RETURNING starts",
-            (self._group, identity, time.time()),
+    def _count(self, connection: sqlite3.Connection, identity: str, most: int | None) -> int:
+        found = connection.execute(
+            "SELECT starts FROM starts WHERE consumers = ? AND identity = ?", (self._group, identity)
+        ).fetchone()
+        so_far = int(found[0]) if found else 0
+        if most is not None and so_far >= most:
+            return so_far + 1
+        connection.execute(
+            "INSERT INTO starts VALUES (?, ?, ?, ?) ON CONFLICT (consumers, identity) "
+            "DO UPDATE SET starts = excluded.starts, at_s = excluded.at_s",
+            (self._group, identity, so_far + 1, time.time()),
         )
-        (count,) = cursor.fetchall()[0]
-        return int(count)
+        return so_far + 1

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from issuetracker_dagster.adapters.memory.queue import MemoryStageQueue
+from issuetracker_dagster.adapters.memory.queue_steering import MemoryQueueSteering
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
+from issuetracker_dagster.adapters.redis.queue_steering import RedisQueueSteering
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import Claim, Lease, QueueEntry, QueueLimits
-from issuetracker_dagster.ports.queue import StageQueue
+from issuetracker_dagster.ports.queue import QueueSteering, StageQueue
 from tests.contracts.redis_worlds import CLUSTER, WORLDS, World, open_world
 
 HIGH, NORMAL, LOW = Priority.HIGH, Priority.NORMAL, Priority.LOW
@@ -33,6 +35,13 @@ class QueueWorld:
         if self.world.client is None:
             return MemoryStageQueue(self.key, limits or QueueLimits(), self.world.clock)
         return PriorityZSetQueue(self.world.client, self.key, limits or QueueLimits())
+
+    def steering(self, queue: StageQueue) -> QueueSteering:
+        """What operators have of that queue."""
+        if isinstance(queue, MemoryStageQueue):
+            return MemoryQueueSteering(queue)
+        assert self.world.client is not None
+        return RedisQueueSteering(self.world.client, self.key)
 
     def passes(self, milliseconds: int) -> None:
         self.world.passes(milliseconds)

@@ -159,7 +159,7 @@ def test_a_slow_drip_is_cut_by_the_total_deadline(fetcher: AiohttpFetcher, site:
     started = time.monotonic()
     with pytest.raises(TimedOut, match="500 ms"):
         get(fetcher, site.url("/drip"), timeout_ms=500)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 10
 
 
 def test_a_name_look_up_that_hangs_is_cut_by_the_total_deadline() -> None:

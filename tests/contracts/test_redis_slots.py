@@ -3,7 +3,6 @@
 import pytest
 
 from issuetracker_dagster.adapters.redis.client import RedisClient
-from issuetracker_dagster.adapters.redis.counters import RedisCounters
 from issuetracker_dagster.adapters.redis.heartbeats import RedisHeartbeats
 from issuetracker_dagster.adapters.redis.hosts import RedisHostGate
 from issuetracker_dagster.adapters.redis.locks import RedisLocks
@@ -54,14 +53,12 @@ def test_processing_locks_on_a_cluster(client: RedisClient) -> None:
         assert processing.acquire("parser", name, "other", 60_000)
 
 
-def test_heartbeats_and_counters_on_a_cluster(client: RedisClient) -> None:
-    heartbeats, counters = RedisHeartbeats(client), RedisCounters(client)
+def test_heartbeats_on_a_cluster(client: RedisClient) -> None:
+    heartbeats = RedisHeartbeats(client)
     for stage in Stage:
         heartbeats.beat(stage, 0, "run", {})
         assert [beat.run_id for beat in heartbeats.alive(stage)] == ["run"]
     assert heartbeats.now_ms() > 0
-    counters.add(dict.fromkeys(NAMES, 2))
-    assert counters.read() == dict.fromkeys(NAMES, 2)
 
 
 def test_the_host_gate_on_a_cluster(client: RedisClient) -> None:

@@ -11,6 +11,7 @@ from issuetracker_dagster.adapters.memory.retries import MemoryRetrySet
 from issuetracker_dagster.adapters.memory.urls import MemoryIngestionLock
 from issuetracker_dagster.flow.dead_letter import bury, dead_bytes
 from issuetracker_dagster.flow.drain import BufferDrainer
+from issuetracker_dagster.flow.drain_batch import Job
 from issuetracker_dagster.flow.retry import RetryScheduler
 from issuetracker_dagster.model.buffer import BufferedJob, encode_buffered
 from issuetracker_dagster.model.headers import Headers, headers_from_raw
@@ -71,6 +72,7 @@ def test_a_drained_batch_comes_once_and_what_kafka_never_takes_is_dead_lettered(
     clock, buffer = FakeClock(), MemoryBuffer("publisher:buffer:normal")
     jobs = [Outgoing.of(Topic.CRAWL_NORMAL, message(name)) for name in NAMES]
     buffer.push([encode_buffered(BufferedJob(clock.now_ms(), each)) for each in jobs])
+    drained: list[Job] = []
     drainer = BufferDrainer(
         buffers={Topic.CRAWL_NORMAL.value: buffer},
         producer=world.producer(),
@@ -84,10 +86,12 @@ def test_a_drained_batch_comes_once_and_what_kafka_never_takes_is_dead_lettered(
         target=1_000,
         batch=100,
         interval_ms=30_000,
+        drained=drained.extend,
     )
     summary = drainer.run(accepts=lambda: True, control=lambda: None, duration_ms=2_000)
     assert (summary.published, summary.dead_lettered, summary.repeated) == ({"normal": 4}, 2, 0)
     assert roots(read(world, Topic.CRAWL_NORMAL, 4)) == TAKEN
+    assert [job.message.headers.root_id for job in drained] == TAKEN
     assert roots(read(world, Topic.DLQ, 2)) == ["huge", "large"]
 
 

@@ -139,7 +139,7 @@ def test_a_drained_queue_leaves_only_its_constant_keys(client: RedisClient) -> N
     queue.outbox_remove(queue.outbox())
     assert queue.depth().total == 0
     left = [key.decode() for key in command(client, "KEYS", "*")]
-    constant = {f"{{{queue.name}}}:{part}" for part in ("clock", "epoch", "format", "fence")}
+    constant = {f"{{{queue.name}}}:{part}" for part in ("clock", "epoch", "format", "fence", "history")}
     lasting = {key for key in left if command(client, "PTTL", key) == -1}
     assert lasting == constant
     assert {key.rpartition("}")[2] for key in set(left) - lasting} <= {":claims:even", ":claims:odd"}

@@ -103,7 +103,7 @@ def test_one_push_wakes_all_the_workers_that_it_has_work_for(at: QueueWorld, que
     started = time.monotonic()
 
     def work(number: int) -> None:
-        if queue.wait(8000):
+        if queue.wait(30_000):
             found.extend(members(queue.claim(f"worker-{number}", 1, LONG_MS)))
 
     workers = [threading.Thread(target=work, args=(number,)) for number in range(4)]
@@ -111,9 +111,9 @@ def test_one_push_wakes_all_the_workers_that_it_has_work_for(at: QueueWorld, que
         worker.start()
     queue.push([entry(f"m{number}") for number in range(8)])
     for worker in workers:
-        worker.join(timeout=10)
+        worker.join(timeout=40)
     assert len(set(found)) == 4
-    assert time.monotonic() - started < 7
+    assert time.monotonic() - started < 25
 
 
 def test_every_entry_of_a_trickle_is_found_by_waiting_alone(at: QueueWorld, queue: StageQueue) -> None:

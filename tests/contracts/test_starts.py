@@ -5,15 +5,17 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from issuetracker_dagster.adapters.local_starts import LocalStarts
 from issuetracker_dagster.adapters.memory.starts import MemoryStarts
-from issuetracker_dagster.adapters.redis.client import command
+from issuetracker_dagster.adapters.redis.client import command, connect
 from issuetracker_dagster.adapters.redis.starts import RedisStarts
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.ports.starts import Starts
+from tests.contracts.lossy_proxy import LossyProxy
 from tests.contracts.redis_worlds import CLUSTER, WORLDS, full, open_world
 from tests.waiting import eventually
 
@@ -138,3 +140,20 @@ def test_a_file_that_cannot_be_used_names_the_setting(tmp_path: Path) -> None:
     (tmp_path / "starts.db").write_bytes(b"junk" * 1000)
     with pytest.raises(Unavailable, match=r"starts\.db"):
         LocalStarts(tmp_path / "starts.db", "parsers").begin("a")
+
+
+def test_beyond_the_most_that_are_asked_for_a_start_is_answered_and_not_counted(starts: Starts) -> None:
+    assert [starts.begin("a:0", most=2) for _ in range(4)] == [1, 2, 3, 3]
+    assert [starts.begin("a:0"), starts.begin("a:0", most=2), starts.begin("a:0")] == [3, 4, 4]
+    assert [starts.begin("b:0", most=0), starts.begin("b:0", ["a:0"], most=0), starts.begin("a:0")] == [1, 1, 1]
+
+
+@pytest.mark.services
+def test_34_a_start_whose_reply_is_lost_counts_once(clean_valkey_url: str) -> None:
+    with LossyProxy(int(urlsplit(clean_valkey_url).port or 0)) as lossy:
+        starts = RedisStarts(connect(f"redis://127.0.0.1:{lossy.port}"), "parsers")
+        starts.begin("a:0")
+        lossy.lose(2)
+        assert starts.begin("a:0", ["ended"], ["withdrawn"]) == 2
+        assert lossy.lost == 2
+        assert starts.begin("a:0") == 3

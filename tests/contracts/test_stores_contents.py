@@ -1,7 +1,9 @@
 """The contracts of `RawContents` and `Contents`."""
 
+from issuetracker_dagster.flow.sweeps import PageSweep
+from issuetracker_dagster.model.history import Removed
 from issuetracker_dagster.model.letters import LetterFilter, LetterState
-from issuetracker_dagster.model.records import Content, ContentStatus, Verdict
+from issuetracker_dagster.model.records import Content, ContentStatus, MadeFrom, Verdict
 from tests.contracts.store_worlds import (
     Stores,
     article,
@@ -51,38 +53,51 @@ def test_touch_notes_when_and_the_new_validators(stores: Stores) -> None:
     assert (found.fetched_ms, found.etag, found.last_modified) == (9_000, '"v2"', "Mon, 30 Nov 2026 00:00:00 GMT")
 
 
+def purged(stores: Stores, before_ms: int, keep: frozenset[int] | set[int] = frozenset()) -> int:
+    """How many pages a purge removes; each looks like what it is."""
+    sweep = PageSweep(stores.raw_contents, lambda: keep, 0)
+    counted = PageSweep(stores.raw_contents, lambda: keep, 0).count(before_ms)
+    removed = Removed()
+    while (found := sweep.step(before_ms)) is not None:
+        removed += found
+    assert removed == counted
+    return removed.rows
+
+
 def test_purge_leaves_the_young_the_kept_and_what_dead_letters_name(stores: Stores) -> None:
     old, kept, lettered, young = (
         stores.raw_contents.save(page(f"https://news.example.com/{n}", fetched_ms=ms))
         for n, ms in enumerate((10, 10, 10, 99))
     )
     stores.dead_letters.record([letter("r", b'{"raw_id": %d}' % lettered, at_ms=50)])
-    assert stores.raw_contents.purge(50, keep={kept}) == 1
+    assert purged(stores, 50, keep={kept}) == 1
     left = [raw_id for raw_id in (old, kept, lettered, young) if stores.raw_contents.get(raw_id) is not None]
     assert left == [kept, lettered, young]
     stores.dead_letters.mark([1], LetterState.REDRIVEN, 55)
     stores.dead_letters.record([letter("s", b'{"raw_id": %d}' % kept, at_ms=50)])
-    assert stores.raw_contents.purge(50) == 0
+    assert purged(stores, 50) == 0
     stores.dead_letters.purge(LetterFilter(), 58)
-    assert stores.raw_contents.purge(50) == 1
+    assert purged(stores, 50) == 1
     stores.dead_letters.remove(60)
-    assert stores.raw_contents.purge(50) == 1
+    assert purged(stores, 50) == 1
 
 
 def test_purge_shortens_the_history_of_a_page_that_is_fetched_again_and_again(stores: Stores) -> None:
     (busy,) = {stores.raw_contents.save(page(body=b"%d" % ms, fetched_ms=ms)) for ms in (10, 20, 60, 70)}
     (still,) = {stores.raw_contents.save(page("https://news.example.com/s", b"%d" % ms, ms)) for ms in (10, 20)}
     stores.raw_contents.touch(still, 70, "", "")
-    assert stores.raw_contents.purge(50) == 0
+    assert purged(stores, 50) == 0
+    assert stores.raw_contents.old_history(50) == 3
+    assert [stores.raw_contents.shorten_history(50, 2) for _ in range(3)] == [2, 1, 0]
     assert [fetched_ms for _, fetched_ms in stores.raw_contents.history(busy)] == [60, 70]
     assert [fetched_ms for _, fetched_ms in stores.raw_contents.history(still)] == [20]
 
 
 def test_the_id_of_a_purged_page_is_never_given_away_again(stores: Stores) -> None:
-    purged = stores.raw_contents.save(page(fetched_ms=10))
-    assert stores.raw_contents.purge(50) == 1
-    assert stores.raw_contents.save(page("https://news.example.com/other")) > purged
-    assert stores.raw_contents.get(purged) is None
+    first = stores.raw_contents.save(page(fetched_ms=10))
+    assert purged(stores, 50) == 1
+    assert stores.raw_contents.save(page("https://news.example.com/other")) > first
+    assert stores.raw_contents.get(first) is None
 
 
 def test_a_content_comes_back_whole(stores: Stores) -> None:
@@ -94,6 +109,30 @@ def test_a_content_comes_back_whole(stores: Stores) -> None:
         **{name: getattr(content, name) for name in content.__struct_fields__} | {"content_id": content_id}
     )
     assert stores.contents.get(content_id + 1) is None
+
+
+def test_a_content_says_what_it_was_made_from_also_when_nothing_else_changed(stores: Stores) -> None:
+    content_id = stores.contents.save(article(1), MadeFrom(raw_sha256="a" * 64, code_version="old"))
+    stores.contents.record_verdict(content_id, Verdict(accepted=True, quality=0.9))
+    again = MadeFrom(raw_sha256="a" * 64, rule_id=7, rule_version=2, code_version="new")
+    assert stores.contents.save(article(1), again) == content_id
+    assert stores.contents.made_from(content_id) == again
+    assert stores.contents.verdict(content_id) is not None, "the same text again undoes no verdict"
+    assert stores.contents.made_from(content_id + 1) is None
+
+
+def test_an_older_page_replaces_no_newer_content_when_that_is_asked_for(stores: Stores) -> None:
+    content_id = stores.contents.save(article(1, title="Of today", fetched_ms=200), MadeFrom(code_version="a"))
+    older = article(1, title="Of old", fetched_ms=100)
+    assert stores.contents.save(older, MadeFrom(code_version="b"), unless_newer=True) == content_id
+    found = stores.contents.get(content_id)
+    assert found is not None
+    assert (found.title, found.fetched_ms) == ("Of today", 200)
+    assert stores.contents.made_from(content_id) == MadeFrom(code_version="a")
+    stores.contents.save(article(1, title="Read better", fetched_ms=200), unless_newer=True)
+    found = stores.contents.get(content_id)
+    assert found is not None
+    assert found.title == "Read better"
 
 
 def test_a_content_keeps_its_id_however_its_url_is_spelled(stores: Stores) -> None:

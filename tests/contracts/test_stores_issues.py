@@ -286,3 +286,16 @@ def test_reports_show_contents_with_scores_and_issues_with_sources(stores: Store
 
 def void(_: object) -> None:
     """Drop a value where none is wanted."""
+
+
+def test_an_issue_that_its_last_content_leaves_is_gone(stores: Stores) -> None:
+    first, second = (stores.contents.save(article(number)) for number in (1, 2))
+    issue_id = stores.issues.assign(member(first), None)
+    stores.issues.assign(member(second), issue_id)
+    assert stores.issues.leave(first) == issue_id
+    row = stores.issues.get(issue_id)
+    assert row is not None
+    assert row.content_count == 1
+    assert stores.issues.leave(first) == 0
+    assert stores.issues.leave(second) == issue_id
+    assert stores.issues.get(issue_id) is None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from issuetracker_dagster.adapters.memory.store_traces import MemoryMessageTrace, MemoryPublishedRecent
@@ -35,6 +36,24 @@ def test_a_trace_is_found_by_root_and_by_trace_oldest_first(stores: Stores) -> N
     assert list(stores.message_trace.of("t", 10)) == [line(1), line(2, root_id="child"), line(4)]
     assert list(stores.message_trace.of("t", 2)) == [line(2, root_id="child"), line(4)]
     assert list(stores.message_trace.of("nobody", 2)) == []
+
+
+def test_steps_that_were_written_late_are_in_their_place_and_those_of_one_moment_as_written(stores: Stores) -> None:
+    stores.message_trace.write([line(7), line(3)])
+    same = [line(5), msgspec.structs.replace(line(5), detail="after")]
+    stores.message_trace.write(same)
+    assert list(stores.message_trace.of("r", 10)) == [line(3), *same, line(7)]
+    assert list(stores.message_trace.of("r", 3)) == [line(3), *same]
+
+
+def test_a_line_is_kept_as_it_is_whatever_it_says(stores: Stores) -> None:
+    odd = [
+        msgspec.structs.replace(line(1), detail=text)
+        for text in ("", 'it\'s "so" \\ {1} $.x :rows ?', "속보 🗞", "null")
+    ]
+    odd += [msgspec.structs.replace(line(1), at_ms=2**52, generation=7)]
+    stores.message_trace.write(odd)
+    assert list(stores.message_trace.of("r", 10)) == odd
 
 
 def test_published_jobs_come_newest_first(stores: Stores) -> None:

@@ -328,6 +328,18 @@ def test_settled_records_are_committed_by_polling_alone(world: World) -> None:
     eventually(committed)
 
 
+@pytest.mark.parametrize(("keeps_notes", "note"), [(True, "held since noon"), (False, "")])
+def test_a_member_keeps_what_an_intake_noted_when_it_is_asked_to(world: World, keeps_notes: bool, note: str) -> None:
+    world.make({Topic.FETCHED: 1})
+    publish(world, "fetched", 5)
+    intake = world.intake("fetched", "parsers")
+    intake.commit({("fetched", 0): Position(2, "held since noon")})
+    member = world.member(["fetched"], "parsers", keeps_notes=keeps_notes)
+    member.settled(read(member, 3))
+    member.close()
+    assert intake.committed() == {("fetched", 0): Position(5, note)}
+
+
 def test_a_successor_takes_over_exactly_from_the_settled_prefix(world: World) -> None:
     world.make({Topic.FETCHED: 2})
     publish(world, "fetched", 40)

@@ -31,7 +31,7 @@ class World(Protocol):
     def make(self, partitions: Mapping[Topic, int]) -> None: ...
     def producer(self) -> Producer: ...
     def intake(self, topic: str, group: str) -> IntakeReader: ...
-    def member(self, topics: Sequence[str], group: str) -> GroupReader: ...
+    def member(self, topics: Sequence[str], group: str, *, keeps_notes: bool = False) -> GroupReader: ...
     def lag(self) -> Lag: ...
     def trim(self, topic: str, partition: int, before: int) -> None: ...
     def add_partitions(self, topic: str, count: int) -> None: ...
@@ -52,8 +52,8 @@ class MemoryWorld:
     def intake(self, topic: str, group: str) -> IntakeReader:
         return MemoryIntakeReader(self.broker, topic, group)
 
-    def member(self, topics: Sequence[str], group: str) -> GroupReader:
-        return MemoryGroupReader(self.broker, topics, group)
+    def member(self, topics: Sequence[str], group: str, *, keeps_notes: bool = False) -> GroupReader:
+        return MemoryGroupReader(self.broker, topics, group, keeps_notes=keeps_notes)
 
     def lag(self) -> Lag:
         return MemoryLag(self.broker)
@@ -89,9 +89,11 @@ class KafkaWorld:
         self._closing.append(reader.close)
         return reader
 
-    def member(self, topics: Sequence[str], group: str) -> GroupReader:
+    def member(self, topics: Sequence[str], group: str, *, keeps_notes: bool = False) -> GroupReader:
         group = self.connection.topic_prefix + group
-        reader = KafkaGroupReader(self.connection, topics, group, commit_interval_ms=100, session_timeout_ms=6_000)
+        reader = KafkaGroupReader(
+            self.connection, topics, group, commit_interval_ms=100, session_timeout_ms=6_000, keeps_notes=keeps_notes
+        )
         self._closing.append(reader.close)
         return reader
 

@@ -12,11 +12,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from issuetracker_dagster.adapters.clock import FakeClock
 from issuetracker_dagster.adapters.memory.queue import MemoryStageQueue
+from issuetracker_dagster.adapters.memory.queue_steering import MemoryQueueSteering
 from issuetracker_dagster.adapters.redis.client import RedisClient, connect
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
+from issuetracker_dagster.adapters.redis.queue_steering import RedisQueueSteering
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import Lease, PushResult, QueueEntry, QueueLimits
-from issuetracker_dagster.ports.queue import StageQueue
+from issuetracker_dagster.model.queue_view import Move, MoveResult
+from issuetracker_dagster.ports.queue import QueueSteering, StageQueue
 from tests.examples import examples
 
 NAMES = st.sampled_from([f"m{number}" for number in range(12)])
@@ -48,9 +51,14 @@ class QueueMachine(RuleBasedStateMachine):
     def make(self) -> StageQueue:
         return MemoryStageQueue("machine", QueueLimits(max_size=MAX_SIZE, max_deliveries=MAX_DELIVERIES), FakeClock())
 
+    def steering_of(self, queue: StageQueue) -> QueueSteering:
+        assert isinstance(queue, MemoryStageQueue)
+        return MemoryQueueSteering(queue)
+
     @initialize()
     def start(self) -> None:
         self.queue = self.make()
+        self.steering = self.steering_of(self.queue)
         self.numbers = itertools.count()
         self.known: dict[str, Known] = {}
         self.out: list[tuple[str, str]] = []
@@ -227,6 +235,29 @@ class QueueMachine(RuleBasedStateMachine):
             del self.known[name]
         self.out = self.out[count:]
 
+    @rule(names=st.lists(NAMES, max_size=4, unique=True), to=st.sampled_from(Priority))
+    def move(self, names: list[str], to: Priority) -> None:
+        states = [self.known[name].state if name in self.known else "outbox" for name in names]
+        waiting = [self.known[name] for name, state in zip(names, states, strict=True) if state in ("ready", "delayed")]
+        moved = [one for one in waiting if one.priority is not to]
+        expected = MoveResult(
+            moved=len(moved),
+            same=len(waiting) - len(moved),
+            leased=states.count("leased"),
+            gone=states.count("outbox"),
+        )
+        assert self.steering.move([Move(name, name.encode()) for name in names], to) == expected
+        for one in moved:
+            one.priority = to
+
+    @rule(name=NAMES)
+    def look(self, name: str) -> None:
+        assert [view.member for view in self.steering.peek(None, 100)] == self.in_order()
+        seen = [(view.state, view.priority) for view in self.steering.find([name])]
+        one = self.known.get(name)
+        expected = [] if one is None else [(one.state, None if one.state == "outbox" else one.priority)]
+        assert seen == expected
+
     @invariant()
     def every_member_is_in_exactly_one_state(self) -> None:
         depth = self.queue.depth()
@@ -274,6 +305,9 @@ def test_any_history_on_valkey_keeps_every_promise(valkey_client: RedisClient) -
         def make(self) -> StageQueue:
             limits = QueueLimits(max_size=MAX_SIZE, max_deliveries=MAX_DELIVERIES)
             return PriorityZSetQueue(valkey_client, f"machine:{uuid.uuid4().hex}", limits)
+
+        def steering_of(self, queue: StageQueue) -> QueueSteering:
+            return RedisQueueSteering(valkey_client, queue.name)
 
     run_state_machine_as_test(
         ValkeyMachine,

@@ -71,10 +71,13 @@ class StoresAgree(RuleBasedStateMachine):
         self.both_save("raw_contents", raw)
         self.both("raw_contents", "latest", url)
 
-    @rule(raw_id=IDS, fetched_ms=MS, before_ms=MS, keep=st.sets(IDS, max_size=2))
-    def touch_and_purge(self, raw_id: int, fetched_ms: int, before_ms: int, keep: set[int]) -> None:
+    @rule(raw_id=IDS, fetched_ms=MS, before_ms=MS, meant=st.sets(IDS, max_size=2), limit=IDS)
+    def touch_and_purge(self, raw_id: int, fetched_ms: int, before_ms: int, meant: set[int], limit: int) -> None:
         self.both("raw_contents", "touch", raw_id, fetched_ms, "etag", "date")
-        self.both("raw_contents", "purge", before_ms, keep)
+        self.both("raw_contents", "old", before_ms, raw_id, limit)
+        self.both("raw_contents", "remove", sorted(meant), before_ms)
+        self.both("raw_contents", "old_history", before_ms)
+        self.both("raw_contents", "shorten_history", before_ms, limit)
 
     @rule(number=IDS, title=WORDS, body=WORDS, ms=MS)
     def parse(self, number: int, title: str, body: str, ms: int) -> None:

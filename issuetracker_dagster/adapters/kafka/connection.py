@@ -46,7 +46,10 @@ class KafkaConnection:
             "bootstrap_servers": [server.strip() for server in self.bootstrap.split(",") if server.strip()],
             "client_id": "issuetracker",
             "bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS,
-            # The client's own 30 s would leave a reader blind for half a minute after the broker is back.
+            # The client's own 30 s would leave a reader blind for half a minute after the broker is back. It bounds
+            # tries that are refused. A connection that is accepted and closed again, as by a load balancer with no
+            # broker behind it, counts as made: the next follows at once, about a hundred a second, and no setting of
+            # the client bounds that.
             "reconnect_backoff_max_ms": 1_000,
             "request_timeout_ms": 10_000,
             **self.options,

@@ -23,6 +23,7 @@ from issuetracker_dagster.adapters.kafka.connection import (
     failure_text,
     reaching,
 )
+from issuetracker_dagster.adapters.kafka.offsets import GroupOffsets
 from issuetracker_dagster.adapters.kafka.parked import free_exhausted_slot
 from issuetracker_dagster.adapters.kafka.rebalance import Holdings, Rebalance
 from issuetracker_dagster.adapters.kafka.records import in_partition_order
@@ -43,7 +44,8 @@ _JOIN_WITHIN_MS = 3_000
 A join that is completed between two polls is thrown away by the client and begun anew; when the leader does that, the
 whole group rebalances again, so that short polls could keep a group from ever settling.
 """
-_REBALANCE_STEP_MS = 1_000
+_REJOINS = 2
+"""How often a commit that a rebalance refuses lets the group settle before it gives up."""
 
 
 class KafkaGroupReader:
@@ -52,7 +54,8 @@ class KafkaGroupReader:
     A poll that joins the group, or rejoins it in a rebalance, may last three seconds whatever its timeout.
     Rebalances are cooperative: partitions that stay with this member keep their records in hand. The callback of
     `on_revoked` runs on the client's own thread while `poll` waits for it: it has to be quick and may call `settled`
-    only. `timeout_ms` bounds each commit.
+    only. `timeout_ms` bounds each commit. With `keeps_notes` each commit carries the metadata that its partition's last
+    one had when this member joined.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class KafkaGroupReader:
         commit_interval_ms: int = 1_000,
         session_timeout_ms: int = 10_000,
         max_poll_interval_ms: int = 600_000,
+        keeps_notes: bool = False,
     ) -> None:
         self._connection = connection
         self._topics = tuple(topics)
@@ -79,6 +83,7 @@ class KafkaGroupReader:
             "max_poll_interval_ms": max_poll_interval_ms,
         }
         self._consumer: KafkaConsumer | None = None
+        self._keeps_notes = keeps_notes
         self._holdings = Holdings(connection)
         self._committed_at = self._heard_at = self._clock.monotonic()
 
@@ -109,12 +114,12 @@ class KafkaGroupReader:
     def pause(self, topics: Sequence[str]) -> None:
         self._holdings.pause(topics)
         if self._consumer is not None:
-            self._consumer.pause(*self._assigned_of(self._consumer, topics))
+            self._holdings.apply(self._consumer, self._consumer.assignment())
 
     def resume(self, topics: Sequence[str]) -> None:
         self._holdings.resume(topics)
         if self._consumer is not None:
-            self._consumer.resume(*self._assigned_of(self._consumer, topics))
+            self._holdings.apply(self._consumer, self._consumer.assignment())
 
     def commit(self) -> None:
         if self._consumer is not None:
@@ -137,6 +142,8 @@ class KafkaGroupReader:
             consumer.close(autocommit=False, timeout_ms=CLOSE_TIMEOUT_MS)
 
     def _open(self) -> KafkaConsumer:
+        if self._keeps_notes:
+            self._holdings.notes = self._found_notes()
         assignor = CooperativeStickyAssignor()
         options: dict[str, Any] = {
             **self._membership,
@@ -158,9 +165,13 @@ class KafkaGroupReader:
         self._consumer = consumer
         return consumer
 
-    def _assigned_of(self, consumer: KafkaConsumer, topics: Sequence[str]) -> list[KafkaPartition]:
-        names = {self._connection.topic_name(topic) for topic in topics}
-        return [partition for partition in consumer.assignment() or () if partition.topic in names]
+    def _found_notes(self) -> Mapping[TopicPartition, str]:
+        """Whoever else commits with metadata is kept out while the group has members, so once is enough."""
+        offsets = GroupOffsets(self._connection, timeout_ms=self._timeout_ms)
+        try:
+            return {partition: at.metadata for partition, at in offsets.committed(self._group).items()}
+        finally:
+            offsets.close()
 
     def _commit_at_intervals(self, consumer: KafkaConsumer) -> None:
         if self._clock.monotonic() - self._committed_at >= self._commit_interval_s and _is_member(consumer):
@@ -173,12 +184,12 @@ class KafkaGroupReader:
 
     def _commit_through_rebalance(self, consumer: KafkaConsumer) -> None:
         """Commit; a rebalance under way refuses that, and only poll() brings it to its end."""
-        for _ in range(max(1, self._timeout_ms // _REBALANCE_STEP_MS)):
+        for _ in range(_REJOINS):
             try:
                 return self._commit_due(consumer)
             except RebalanceInProgressError:
                 with self._holdings.silenced(consumer):
-                    consumer.poll(timeout_ms=_REBALANCE_STEP_MS)
+                    consumer.poll(timeout_ms=_JOIN_WITHIN_MS)
         return self._commit_due(consumer)
 
     def _warn_of_commit(self, error: KafkaError) -> None:

@@ -16,6 +16,7 @@ from issuetracker_dagster.adapters.kafka.connection import (
     KafkaConnection,
     failure_text,
 )
+from issuetracker_dagster.adapters.kafka.letting_go import let_go
 from issuetracker_dagster.errors import PublishFailed, RecordsRefused
 from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.stage import Topic
@@ -146,7 +147,7 @@ class KafkaTopicProducer:
 
     def _close(self, client: KafkaProducer, timeout_s: float) -> None:
         try:
-            client.close(timeout=timeout_s)
+            let_go(client, timeout_s)
         except KafkaError as error:
             # Nobody waits for these records any more: each publish has returned or has raised.
             logger.warning(

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
@@ -30,6 +30,8 @@ class Holdings:
         self._ledger = OffsetLedger()
         self._paused: set[str] = set()
         self._silent = False
+        self.notes: Mapping[TopicPartition, str] = {}
+        """Metadata that commits carry."""
         self.revoked: Callable[[frozenset[TopicPartition]], None] | None = None
 
     def delivered(self, records: Sequence[Record]) -> None:
@@ -62,32 +64,38 @@ class Holdings:
         with self._lock:
             self._paused.difference_update(topics)
 
-    def paused_of(self, partitions: Collection[KafkaPartition]) -> list[KafkaPartition]:
+    def apply(self, consumer: KafkaConsumer, partitions: Collection[KafkaPartition] | None) -> None:
+        """Pause or resume each of `partitions` as it is wanted now.
+
+        Decided and done under one lock: the client's thread, which assigns, and the polling one would undo each other
+        otherwise, and a partition that stays paused by mistake is read by nobody.
+        """
         with self._lock:
-            return [
-                found
-                for found in partitions
-                if self._silent or self._connection.short_name(found.topic) in self._paused
-            ]
+            for found in partitions or ():
+                is_quiet = self._silent or self._connection.short_name(found.topic) in self._paused
+                # It may have gone to another member since it was asked for.
+                with suppress(KeyError):
+                    (consumer.pause if is_quiet else consumer.resume)(found)
 
     @contextmanager
     def silenced(self, consumer: KafkaConsumer) -> Iterator[None]:
         """Let `consumer` be polled for the sake of its membership: no partition delivers, not even a new one."""
         self._silent = True
         try:
-            consumer.pause(*self.paused_of(consumer.assignment() or ()))
+            self.apply(consumer, consumer.assignment())
             yield
         finally:
             self._silent = False
-            held = consumer.assignment() or set()
-            consumer.resume(*(held - set(self.paused_of(held))))
+            self.apply(consumer, consumer.assignment())
 
     def as_ours(self, partitions: Collection[KafkaPartition]) -> frozenset[TopicPartition]:
         return frozenset((self._connection.short_name(found.topic), found.partition) for found in partitions)
 
     def as_offsets(self, positions: Mapping[TopicPartition, int]) -> dict[KafkaPartition, OffsetAndMetadata]:
         return {
-            KafkaPartition(self._connection.topic_name(topic), partition): OffsetAndMetadata(offset, "", -1)
+            KafkaPartition(self._connection.topic_name(topic), partition): OffsetAndMetadata(
+                offset, self.notes.get((topic, partition), ""), -1
+            )
             for (topic, partition), offset in positions.items()
         }
 
@@ -114,7 +122,7 @@ class Rebalance(ConsumerRebalanceListener):
         self._assignor = assignor
 
     async def on_partitions_assigned(self, assigned: Collection[KafkaPartition]) -> None:
-        self._consumer.pause(*self._holdings.paused_of(assigned))
+        self._holdings.apply(self._consumer, assigned)
         self._log("joined", assigned)
 
     async def on_partitions_revoked(self, revoked: Collection[KafkaPartition]) -> None:

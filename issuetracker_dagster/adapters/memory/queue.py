@@ -2,7 +2,8 @@
 
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from issuetracker_dagster.adapters.memory.queue_state import MINUTE_MS, Held, QueueState
 from issuetracker_dagster.errors import ConfigError
@@ -46,6 +47,12 @@ class MemoryStageQueue:
         """Lose everything, as a server without its disk would."""
         with self._lock:
             self._forget()
+
+    @contextmanager
+    def steered(self) -> Iterator[QueueState]:
+        """Its members, and nobody else at them inside the block."""
+        with self._lock:
+            yield self._state
 
     @property
     def name(self) -> str:

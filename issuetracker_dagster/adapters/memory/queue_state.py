@@ -49,12 +49,23 @@ class QueueState:
         """Into a better band at its own arrival; whether it moved."""
         if held.state == "outbox" or priority >= priority_of_score(held.score):
             return False
-        better = score(priority, arrival_of_score(held.score))
+        return self.move(held, priority)
+
+    def move(self, held: Held, priority: Priority) -> bool:
+        """Into any other band at its own arrival; whether it moved."""
+        if priority is priority_of_score(held.score):
+            return False
+        place = score(priority, arrival_of_score(held.score))
         if held.state == "ready":
             self.ready.remove(held.score, held.entry.member)
-            self.ready.add(better, held.entry.member)
-        held.score = better
+            self.ready.add(place, held.entry.member)
+        held.score = place
         return True
+
+    def left_of_leases(self) -> list[int]:
+        """Milliseconds until the deadline of each lease, negative when it is over."""
+        now = self._clock.now_ms()
+        return [held.due_ms - now for held in self.away.values() if held.state == "leased"]
 
     def restore(self, held: Held) -> None:
         """From a lease or a delay back to its place."""

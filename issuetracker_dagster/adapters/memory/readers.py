@@ -118,8 +118,9 @@ class MemoryGroupReader:
     An empty poll waits for a record up to its timeout, in real time: other threads may publish meanwhile.
     """
 
-    def __init__(self, broker: MemoryBroker, topics: Sequence[str], group: str) -> None:
+    def __init__(self, broker: MemoryBroker, topics: Sequence[str], group: str, *, keeps_notes: bool = False) -> None:
         self.topics: Sequence[str] = tuple(topics)
+        self._keeps_notes = keeps_notes
         self._broker = broker
         self._group = group
         self._lock = threading.Lock()
@@ -179,7 +180,10 @@ class MemoryGroupReader:
         with self._lock:
             due = self._ledger.due(partitions)
             self._ledger.confirm(due)
-        self._broker.commit(self._group, {partition: Position(at) for partition, at in due.items()}, self)
+        found = self._broker.committed(self._group) if self._keeps_notes else {}
+        notes = {partition: position.metadata for partition, position in found.items()}
+        positions = {partition: Position(at, notes.get(partition, "")) for partition, at in due.items()}
+        self._broker.commit(self._group, positions, self)
 
     def _read(self, limit: int) -> list[Record]:
         records: list[Record] = []

@@ -12,16 +12,20 @@ class MemoryStarts:
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
 
-    def begin(self, identity: str, ended: Sequence[str] = (), withdrawn: Sequence[str] = ()) -> int:
+    def begin(
+        self, identity: str, ended: Sequence[str] = (), withdrawn: Sequence[str] = (), *, most: int | None = None
+    ) -> int:
         self.note(ended, withdrawn)
         with self._lock:
-            self.counts[identity] += 1
-            return self.counts[identity]
+            count = self.counts[identity] + 1
+            if most is None or count <= most:
+                self.counts[identity] = count
+            return count
 
     def note(self, ended: Sequence[str], withdrawn: Sequence[str]) -> None:
         with self._lock:
             for identity in withdrawn:
-                if self.counts[identity] <= 1:
+                if self.counts.get(identity, 0) <= 1:
                     del self.counts[identity]
                 else:
                     self.counts[identity] -= 1

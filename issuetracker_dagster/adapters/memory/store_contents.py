@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from issuetracker_dagster.model.records import Content, ContentStatus, RawContent, Verdict, content_digest
+from issuetracker_dagster.model.history import StoredPage
+from issuetracker_dagster.model.records import Content, ContentStatus, MadeFrom, RawContent, Verdict, content_digest
 from issuetracker_dagster.model.urls import identity_of
-from issuetracker_dagster.ports.stores import NEAR_CANDIDATES
+from issuetracker_dagster.ports.stores import NEAR_CANDIDATES, NOWHERE
 
 
 class MemoryRawContents:
@@ -59,17 +60,39 @@ class MemoryRawContents:
     def history(self, raw_id: int) -> Sequence[tuple[str, int]]:
         return sorted(self._history.get(raw_id, []), key=lambda entry: (entry[1], entry[0]))
 
-    def purge(self, before_ms: int, keep: Collection[int] = ()) -> int:
+    def old(self, before_ms: int, after_id: int, limit: int) -> Sequence[StoredPage]:
         with self._lock:
-            kept = self.kept_for_dead_letters.union(keep)
-            old = [raw_id for raw_id, row in self._rows.items() if row.fetched_ms < before_ms and raw_id not in kept]
-            for raw_id in old:
+            found = sorted(raw_id for raw_id in self._rows if raw_id > after_id and self._is_old(raw_id, before_ms))
+            return [StoredPage(raw_id, len(self._rows[raw_id].body)) for raw_id in found[:limit]]
+
+    def remove(self, raw_ids: Collection[int], before_ms: int) -> Sequence[int]:
+        with self._lock:
+            gone = sorted(raw_id for raw_id in set(raw_ids) if self._is_old(raw_id, before_ms))
+            for raw_id in gone:
                 del self._ids[self._rows.pop(raw_id).requested_url]
                 del self._history[raw_id]
+            return gone
+
+    def _is_old(self, raw_id: int, before_ms: int) -> bool:
+        row = self._rows.get(raw_id)
+        return row is not None and row.fetched_ms < before_ms and raw_id not in self.kept_for_dead_letters
+
+    def old_history(self, before_ms: int) -> int:
+        with self._lock:
+            return sum(len(self._outlived(raw_id, before_ms)) for raw_id in self._history)
+
+    def shorten_history(self, before_ms: int, limit: int) -> int:
+        removed = 0
+        with self._lock:
             for raw_id, history in self._history.items():
-                latest = max(fetched_ms for _, fetched_ms in history)
-                self._history[raw_id] = [entry for entry in history if entry[1] >= min(before_ms, latest)]
-            return len(old)
+                old = self._outlived(raw_id, before_ms)[: limit - removed]
+                removed += len(old)
+                self._history[raw_id] = [entry for entry in history if entry not in old]
+        return removed
+
+    def _outlived(self, raw_id: int, before_ms: int) -> list[tuple[str, int]]:
+        latest = max(fetched_ms for _, fetched_ms in self._history[raw_id])
+        return [entry for entry in self._history[raw_id] if entry[1] < min(before_ms, latest)]
 
 
 class MemoryContents:
@@ -81,13 +104,18 @@ class MemoryContents:
         self.verdicts: dict[int, Verdict] = {}
         self._ids: dict[str, int] = {}
         self._digests: dict[int, str] = {}
+        self._made_from: dict[int, MadeFrom] = {}
         self._hashes: dict[int, str] = {}
         self._signatures: dict[int, tuple[frozenset[str], bytes]] = {}
 
-    def save(self, content: Content) -> int:
+    def save(self, content: Content, made_from: MadeFrom = NOWHERE, *, unless_newer: bool = False) -> int:
         with self.lock:
             content_id = self._ids.setdefault(identity_of(content.url), len(self._ids) + 1)
+            known = self.rows.get(content_id)
+            if unless_newer and known is not None and known.fetched_ms > content.fetched_ms:
+                return content_id
             digest = content_digest(content)
+            self._made_from[content_id] = made_from
             if self._digests.get(content_id) == digest:
                 self.rows[content_id] = msgspec.structs.replace(
                     self.rows[content_id], raw_id=content.raw_id, root_id=content.root_id, fetched_ms=content.fetched_ms
@@ -101,6 +129,9 @@ class MemoryContents:
 
     def get(self, content_id: int) -> Content | None:
         return self.rows.get(content_id)
+
+    def made_from(self, content_id: int) -> MadeFrom | None:
+        return self._made_from.get(content_id)
 
     def record_verdict(self, content_id: int, verdict: Verdict) -> None:
         with self.lock:

@@ -87,6 +87,19 @@ class MemoryIssues:
             self._saw(target, view.seen_ms, view.seen_ms)
             return target
 
+    def leave(self, content_id: int) -> int:
+        with self._lock:
+            view = self._views.pop(content_id, None)
+            if view is None:
+                return 0
+            left = len(self.members(view.issue_id, with_bodies=False))
+            if left:
+                issue = self.rows[view.issue_id]
+                self.rows[view.issue_id] = msgspec.structs.replace(issue, content_count=left)
+            else:
+                del self.rows[view.issue_id]
+            return view.issue_id
+
     def _require(self, issue_id: int) -> None:
         if issue_id not in self.rows:
             raise PermanentError(f"there is no issue {issue_id}", code="unknown_issue")

@@ -73,9 +73,10 @@ class MemoryDeadLetterIndex:
         with self._lock:
             return self.mark([letter.letter_id for letter in self._meant(meant)], LetterState.PURGED, at_ms)
 
-    def remove(self, before_ms: int) -> int:
+    def remove(self, before_ms: int, limit: int = 0) -> int:
         with self._lock:
-            old = {letter_id for letter_id, letter in self.letters.items() if letter.at_ms < before_ms}
+            dead = [letter_id for letter_id, letter in self.letters.items() if letter.at_ms < before_ms]
+            old = set(dead[: limit or None])
             for letter_id in old:
                 del self.letters[letter_id], self._records[letter_id]
             self._names = {name: letter_id for name, letter_id in self._names.items() if letter_id not in old}

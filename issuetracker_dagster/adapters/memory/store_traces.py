@@ -18,7 +18,9 @@ class MemoryMessageTrace:
 
     def of(self, root_or_trace_id: str, limit: int) -> Sequence[TraceLine]:
         newest = (line for line in reversed(self._lines) if root_or_trace_id in (line.root_id, line.trace_id))
-        return list(itertools.islice(newest, limit))[::-1]
+        latest = list(itertools.islice(newest, limit))
+        latest.reverse()
+        return sorted(latest, key=lambda line: line.at_ms)
 
 
 class MemoryPublishedRecent:

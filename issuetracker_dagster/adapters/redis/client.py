@@ -135,7 +135,10 @@ def redis_errors(doing: str) -> Iterator[None]:
 def _in_words(doing: str, error: Exception) -> str:
     text = str(error)
     if isinstance(error, redis_exceptions.OutOfMemoryError) or text.startswith("OOM"):
-        cause = "it is full (maxmemory)"
+        cause = (
+            "it is full (maxmemory); what it holds is still worked off, `CONFIG SET maxmemory BYTES` on it (and in its "
+            "configuration) makes room at once"
+        )
     elif isinstance(error, redis_exceptions.AuthenticationError | redis_exceptions.AuthorizationError):
         cause = "it refuses the user or password"
     elif isinstance(error, redis_exceptions.ReadOnlyError) or text.startswith("READONLY"):

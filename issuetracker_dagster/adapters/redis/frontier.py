@@ -27,8 +27,8 @@ HOLD_MS = 5_000
 NEXT_JOB_MS = 100
 """When a host with more jobs is looked at again: its first taker has asked the host gate by then."""
 
-_AGENDA = "frontier:due"
-_KEYS = [_AGENDA, *(f"{{{_AGENDA}}}:{name}" for name in ("seen", "numbers", "sizes", "size", "outboxes"))]
+AGENDA = "frontier:due"
+_KEYS = [AGENDA, *(f"{{{AGENDA}}}:{name}" for name in ("seen", "numbers", "sizes", "size", "outboxes"))]
 _SIZE, _OUTBOXES = _KEYS[4], _KEYS[5]
 
 
@@ -92,8 +92,8 @@ class RedisFrontier:
     def reap(self, limit: int = 100) -> int:
         """As the port says, among up to `limit` hosts that are due; `take` does the same for the host it looks at."""
         with redis_errors("find due hosts"):
-            now_ms = script("server_time").run(self._client, [_AGENDA], [])
-            hosts = command(self._client, "ZRANGEBYSCORE", _AGENDA, "-inf", now_ms, "LIMIT", "0", str(limit))
+            now_ms = script("server_time").run(self._client, [AGENDA], [])
+            hosts = command(self._client, "ZRANGEBYSCORE", AGENDA, "-inf", now_ms, "LIMIT", "0", str(limit))
         reaped = 0
         for host in map(bytes.decode, hosts):
             if reaped >= limit:
@@ -141,7 +141,7 @@ class RedisFrontier:
             raise
 
     def _queue(self, host: str) -> PriorityZSetQueue:
-        return PriorityZSetQueue(self._client, _queue_key(host), self._limits)
+        return PriorityZSetQueue(self._client, queue_key(host), self._limits)
 
     def _waiting(self, host: str) -> int:
         with redis_errors("count a host's waiting jobs"):
@@ -178,7 +178,8 @@ class RedisFrontier:
         logger.warning("frontier of %s: a lease presented to %s is another's by now", host, verb, extra=extra)
 
 
-def _queue_key(host: str) -> str:
+def queue_key(host: str) -> str:
+    """The key of a host's queue."""
     # Of a host called `due` the queue would be the agenda itself; no normalised host ends in a dot. A URL's host may
     # contain braces, a key's name may not; a percent sign is what no host contains.
     name = "due." if host == "due" else host.replace("{", "%7B").replace("}", "%7D")

@@ -54,12 +54,18 @@ class PriorityZSetQueue:
         return self._keys.ready
 
     def open(self) -> str:
-        epoch, found = script("queue_open").run(self._client, self._keys.all, (secrets.token_hex(8), FORMAT))
+        keys = (*self._keys.all, self._keys.history)
+        epoch, found, taken_over = script("queue_open").run(self._client, keys, (secrets.token_hex(8), FORMAT))
         if found.decode() != FORMAT:
             raise ConfigError(
                 f"queue {self.name} is in format {found.decode()}, this version reads {FORMAT}: "
                 "drain it with the version that filled it, or name another *_ZSET_QUEUE_KEY"
             )
+        if taken_over:
+            logger.warning(
+                "another Redis server took over %s, and may lack its last writes", self.name,
+                extra=action("redis.taken_over", queue=self.name),
+            )  # fmt: skip
         return str(epoch.decode())
 
     def push(self, entries: Sequence[QueueEntry]) -> PushResult:

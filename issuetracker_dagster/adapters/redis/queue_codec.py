@@ -34,6 +34,7 @@ class QueueKeys(NamedTuple):
     times: str
     fence: str
     clock: str
+    history: str
     all: tuple[str, ...]
 
 
@@ -56,6 +57,7 @@ def queue_keys(key: str) -> QueueKeys:
         times=tag + "times",
         fence=tag + "fence",
         clock=tag + "clock",
+        history=tag + "history",
         all=(key, *companions),
     )
 

@@ -16,6 +16,8 @@ from issuetracker_dagster.model.trace import action
 
 logger = logging.getLogger(__name__)
 
+RETRIES = "retry:due"
+
 _STAGES = tuple(Stage)
 _BATCH = 1_000
 """Most entries that one script call touches, so that it stays short."""
@@ -27,7 +29,7 @@ _decoder = msgspec.msgpack.Decoder(RetryEntry)
 class RedisRetrySet:
     """`RetrySet` in Redis. What is scheduled is on the server's disk (where it can tell) when `schedule` returns."""
 
-    def __init__(self, client: RedisClient, key: str = "retry:due") -> None:
+    def __init__(self, client: RedisClient, key: str = RETRIES) -> None:
         self._client = client
         self._key = key
         self._sources = [f"{{{key}}}:source:{stage.value}" for stage in _STAGES]

@@ -3,6 +3,7 @@
 Keys: `{starts:<group>}:<identity>`, a STRING each, there only while a message is in hand (or its worker is dead).
 """
 
+import secrets
 from collections.abc import Sequence
 
 from issuetracker_dagster.adapters.redis.client import RedisClient
@@ -20,11 +21,13 @@ class RedisStarts:
         self._prefix = f"{{starts:{group}}}:"
         self._ttl_ms = ttl_ms
 
-    def begin(self, identity: str, ended: Sequence[str] = (), withdrawn: Sequence[str] = ()) -> int:
+    def begin(
+        self, identity: str, ended: Sequence[str] = (), withdrawn: Sequence[str] = (), *, most: int | None = None
+    ) -> int:
         if len(ended) + len(withdrawn) > _BATCH:
             self.note(ended, withdrawn)
             ended = withdrawn = ()
-        return self._run([identity], ended, withdrawn)
+        return self._run([identity], ended, withdrawn, most)
 
     def note(self, ended: Sequence[str], withdrawn: Sequence[str]) -> None:
         for first in range(0, len(ended), _BATCH):
@@ -35,7 +38,10 @@ class RedisStarts:
     def close(self) -> None:
         """The client belongs to the process."""
 
-    def _run(self, begun: Sequence[str], ended: Sequence[str], withdrawn: Sequence[str]) -> int:
+    def _run(
+        self, begun: Sequence[str], ended: Sequence[str], withdrawn: Sequence[str], most: int | None = None
+    ) -> int:
         keys = [self._prefix + identity for identity in (*begun, *ended, *withdrawn)]
-        args = [str(len(begun)), str(len(ended)), str(self._ttl_ms)]
+        limit, token = str(-1 if most is None else most), secrets.token_hex(8)
+        args = [str(len(begun)), str(len(ended)), str(self._ttl_ms), limit, token]
         return int(script("starts_begin").run(self._client, keys, args))

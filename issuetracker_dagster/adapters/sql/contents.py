@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import msgspec
 from sqlalchemy import Connection, Engine, RowMapping, case, delete, select, update
 
 from issuetracker_dagster.adapters.sql.engine import reading, writing
@@ -12,9 +13,9 @@ from issuetracker_dagster.adapters.sql.tables_contents import (
     ContentRow,
 )
 from issuetracker_dagster.adapters.sql.upserts import insert_into, upsert
-from issuetracker_dagster.model.records import Content, ContentStatus, Verdict, content_digest
+from issuetracker_dagster.model.records import Content, ContentStatus, MadeFrom, Verdict, content_digest
 from issuetracker_dagster.model.urls import identity_of, url_hash
-from issuetracker_dagster.ports.stores import NEAR_CANDIDATES
+from issuetracker_dagster.ports.stores import NEAR_CANDIDATES, NOWHERE
 
 _NO_VERDICT: dict[str, object] = {
     "accepted": None,
@@ -34,7 +35,7 @@ class SqlContents:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def save(self, content: Content) -> int:
+    def save(self, content: Content, made_from: MadeFrom = NOWHERE, *, unless_newer: bool = False) -> int:
         digest = content_digest(content)
         values = {**_content_values(content), "digest": ""}
         with writing(self._engine) as connection:
@@ -42,7 +43,10 @@ class SqlContents:
             inserted = insert_into(connection, ContentRow).values(**values)
             locked = inserted.on_conflict_do_update(index_elements=["url_hash"], set_={"digest": ContentRow.digest})
             content_id: int
-            content_id, known = connection.execute(locked.returning(ContentRow.content_id, ContentRow.digest)).one()
+            found = locked.returning(ContentRow.content_id, ContentRow.digest, ContentRow.fetched_ms)
+            content_id, known, fetched_ms = connection.execute(found).one()
+            if unless_newer and fetched_ms > content.fetched_ms:
+                return content_id
             row = update(ContentRow).where(ContentRow.content_id == content_id)
             if known == digest:
                 origin = {"raw_id": content.raw_id, "root_id": content.root_id, "fetched_ms": content.fetched_ms}
@@ -50,6 +54,8 @@ class SqlContents:
             else:
                 connection.execute(row.values(**{**values, "digest": digest}))
                 _write_text(connection, content_id, content)
+            meta = update(ContentMetaRow).where(ContentMetaRow.content_id == content_id)
+            connection.execute(meta.values(**msgspec.structs.asdict(made_from)))
         return content_id
 
     def get(self, content_id: int) -> Content | None:
@@ -62,6 +68,12 @@ class SqlContents:
         with reading(self._engine) as connection:
             row = connection.execute(query).mappings().one_or_none()
         return None if row is None else _content(row)
+
+    def made_from(self, content_id: int) -> MadeFrom | None:
+        columns = [getattr(ContentMetaRow, name) for name in MadeFrom.__struct_fields__]
+        with reading(self._engine) as connection:
+            row = connection.execute(select(*columns).where(ContentMetaRow.content_id == content_id)).one_or_none()
+        return None if row is None else MadeFrom(**row._mapping)
 
     def record_verdict(self, content_id: int, verdict: Verdict) -> None:
         accepted = case(

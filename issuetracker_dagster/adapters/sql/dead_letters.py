@@ -98,16 +98,17 @@ class SqlDeadLetterIndex:
             )
             return result.rowcount
 
-    def remove(self, before_ms: int) -> int:
+    def remove(self, before_ms: int, limit: int = 0) -> int:
         removed = 0
-        old = select(DeadLetterRow.letter_id).where(DeadLetterRow.at_ms < before_ms).limit(_REMOVED_AT_ONCE)
         while True:
+            size = min(_REMOVED_AT_ONCE, limit - removed) if limit else _REMOVED_AT_ONCE
+            old = select(DeadLetterRow.letter_id).where(DeadLetterRow.at_ms < before_ms).limit(size)
             with writing(self._engine) as connection:
                 rows: CursorResult[tuple[()]] = connection.execute(
                     delete(DeadLetterRow).where(DeadLetterRow.letter_id.in_(old))
                 )
             removed += rows.rowcount
-            if rows.rowcount < _REMOVED_AT_ONCE:
+            if rows.rowcount < size or removed == limit:
                 return removed
 
     def _read(self, query: Select[tuple[object, ...]]) -> list[Letter]:

@@ -123,6 +123,10 @@ def _prepare_sqlite(dbapi_connection: sqlite3.Connection, _record: ConnectionPoo
     # The driver's own BEGIN comes too late (before the first write) and is always deferred; `_begin_sqlite` does it.
     dbapi_connection.isolation_level = None
     dbapi_connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    # Holds for a file that is made now, before anything else is written to it; purging can then shrink it in steps.
+    # In one that is there already it would do nothing but wait for whoever writes.
+    if dbapi_connection.execute("PRAGMA page_count").fetchone() == (0,):
+        dbapi_connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     try:
         dbapi_connection.execute("PRAGMA journal_mode = WAL")
     except sqlite3.OperationalError as error:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 import msgspec
-from sqlalchemy import Connection, Engine, RowMapping, Select, delete, func, select, update
+from sqlalchemy import Connection, Engine, RowMapping, Select, Update, delete, func, select, update
 
 from issuetracker_dagster.adapters.sql.engine import reading, writing
 from issuetracker_dagster.adapters.sql.locks import ClusterLocks
@@ -84,6 +84,20 @@ class SqlIssues:
                 connection.execute(update(table).where(table.issue_id == absorbed).values(issue_id=into))
             connection.execute(delete(IssueRow).where(IssueRow.issue_id == absorbed))
             _saw(connection, into, first_ms, last_ms)
+
+    def leave(self, content_id: int) -> int:
+        known = select(IssueContentRow.issue_id).where(IssueContentRow.content_id == content_id)
+        content = select(ContentRow.content_id).where(ContentRow.content_id == content_id)
+        with writing(self._engine) as connection:
+            connection.execute(content.with_for_update(key_share=True))  # the order of `assign`
+            issue_id: int | None = connection.execute(known).scalar_one_or_none()
+            if issue_id is None:
+                return 0
+            _lock_issue(connection, issue_id)
+            connection.execute(delete(IssueContentRow).where(IssueContentRow.content_id == content_id))
+            connection.execute(_counted(issue_id))
+            connection.execute(delete(IssueRow).where(IssueRow.issue_id == issue_id, IssueRow.content_count == 0))
+        return issue_id
 
     def quiet(self, states: Collection[IssueState], seen_before_ms: int, limit: int) -> Sequence[Issue]:
         query = (
@@ -196,11 +210,15 @@ def _lock_issue(connection: Connection, issue_id: int) -> bool:
 
 
 def _saw(connection: Connection, issue_id: int, first_ms: int, last_ms: int) -> None:
-    members = select(func.count()).where(IssueContentRow.issue_id == issue_id).scalar_subquery()
     row = update(IssueRow).where(IssueRow.issue_id == issue_id)
-    connection.execute(row.values(content_count=members))
+    connection.execute(_counted(issue_id))
     connection.execute(row.where(IssueRow.first_seen_ms > first_ms).values(first_seen_ms=first_ms))
     connection.execute(row.where(IssueRow.last_seen_ms < last_ms).values(last_seen_ms=last_ms))
+
+
+def _counted(issue_id: int) -> Update:
+    members = select(func.count()).where(IssueContentRow.issue_id == issue_id).scalar_subquery()
+    return update(IssueRow).where(IssueRow.issue_id == issue_id).values(content_count=members)
 
 
 def issue_of(row: RowMapping) -> Issue:

@@ -1,9 +1,9 @@
 """Fetched pages, compressed, one row a requested URL."""
 
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from sqlalchemy import CursorResult, Engine, RowMapping, delete, func, select, update
+from sqlalchemy import ColumnElement, CursorResult, Engine, RowMapping, delete, exists, func, select, tuple_, update
 from sqlalchemy.orm import aliased
 
 from issuetracker_dagster.adapters.sql.engine import reading, writing
@@ -11,12 +11,13 @@ from issuetracker_dagster.adapters.sql.tables_contents import RawContentHistoryR
 from issuetracker_dagster.adapters.sql.tables_traces import DeadLetterRow
 from issuetracker_dagster.adapters.sql.upserts import insert_into, upsert
 from issuetracker_dagster.model.headers import TargetType
+from issuetracker_dagster.model.history import StoredPage
 from issuetracker_dagster.model.letters import LetterState
 from issuetracker_dagster.model.records import RawContent
 from issuetracker_dagster.model.urls import url_hash
 
 COMPRESSION_LEVEL = 6
-_PURGE_BATCH = 500
+_IDS_AT_ONCE = 500
 _HASHES_AT_ONCE = 500
 _COLUMNS = [column for column in RawContentRow.__table__.columns if column.name not in ("url_hash", "body")]
 
@@ -60,6 +61,7 @@ class SqlRawContents:
             "fetched_ms": raw.fetched_ms,
             "target_type": raw.target_type.value,
             "stored_by": raw.stored_by,
+            "source": raw.source,
         }
         with writing(self._engine) as connection:
             saved = upsert(connection, RawContentRow, values, ["url_hash"]).returning(RawContentRow.raw_id)
@@ -88,48 +90,60 @@ class SqlRawContents:
         with reading(self._engine) as connection:
             return [(sha256, fetched_ms) for sha256, fetched_ms in connection.execute(query)]
 
-    def purge(self, before_ms: int, keep: Collection[int] = ()) -> int:
-        # Chosen and deleted in slices by id: one statement over months of pages would hold up every other writer, and
-        # `keep` may name more ids than a statement can bind.
-        kept = frozenset(keep)
-        purged, after = 0, 0
-        # Also what was redriven: the message on its way needs its page.
-        lettered = select(DeadLetterRow.raw_id).where(DeadLetterRow.state != LetterState.PURGED)
-        while True:
-            chosen = (
-                select(RawContentRow.raw_id)
-                .where(RawContentRow.fetched_ms < before_ms, RawContentRow.raw_id > after)
-                .where(RawContentRow.raw_id.not_in(lettered))
-                .order_by(RawContentRow.raw_id)
-                .limit(_PURGE_BATCH)
-            )
-            with writing(self._engine) as connection:
-                ids = list(connection.execute(chosen).scalars())
-                if not ids:
-                    break
-                after = ids[-1]
-                # Asked again for the age: a page fetched anew since it was chosen stays.
-                old = [raw_id for raw_id in ids if raw_id not in kept]
-                stale = delete(RawContentRow).where(RawContentRow.raw_id.in_(old), RawContentRow.fetched_ms < before_ms)
-                result: CursorResult[tuple[()]] = connection.execute(stale)
-                purged += result.rowcount
-        self._shorten_histories(before_ms)
-        return purged
+    def old(self, before_ms: int, after_id: int, limit: int) -> Sequence[StoredPage]:
+        query = (
+            select(RawContentRow.raw_id, func.length(RawContentRow.body))
+            .where(*_purgeable(before_ms), RawContentRow.raw_id > after_id)
+            .order_by(RawContentRow.raw_id)
+            .limit(limit)
+        )
+        with reading(self._engine) as connection:
+            return [StoredPage(raw_id, size) for raw_id, size in connection.execute(query)]
 
-    def _shorten_histories(self, before_ms: int) -> None:
-        """A seed's page is fetched for ever and so never purged; its history would only grow."""
-        old, newer = RawContentHistoryRow, aliased(RawContentHistoryRow)
-        latest = select(func.max(newer.fetched_ms)).where(newer.raw_id == old.raw_id).scalar_subquery()
-        outlived = old.fetched_ms < latest
-        after = 0
-        while True:
-            chosen = select(old.raw_id).where(old.raw_id > after, old.fetched_ms < before_ms, outlived)
+    def remove(self, raw_ids: Collection[int], before_ms: int) -> Sequence[int]:
+        removed: list[int] = []
+        wanted = sorted(set(raw_ids))
+        for start in range(0, len(wanted), _IDS_AT_ONCE):
+            # Asked again for age and letters: a page that was fetched or buried since it was chosen stays.
+            some = RawContentRow.raw_id.in_(wanted[start : start + _IDS_AT_ONCE])
+            gone = delete(RawContentRow).where(some, *_purgeable(before_ms)).returning(RawContentRow.raw_id)
             with writing(self._engine) as connection:
-                ids = list(connection.execute(chosen.distinct().order_by(old.raw_id).limit(_PURGE_BATCH)).scalars())
-                if not ids:
-                    return
-                after = ids[-1]
-                connection.execute(delete(old).where(old.raw_id.in_(ids), old.fetched_ms < before_ms, outlived))
+                removed += connection.execute(gone).scalars()
+        return removed
+
+    def old_history(self, before_ms: int) -> int:
+        with reading(self._engine) as connection:
+            counted = select(func.count()).select_from(RawContentHistoryRow).where(*_outlived(before_ms))
+            return connection.execute(counted).scalar_one()
+
+    def shorten_history(self, before_ms: int, limit: int) -> int:
+        entry = RawContentHistoryRow.raw_id, RawContentHistoryRow.fetched_ms, RawContentHistoryRow.body_sha256
+        # Looked for before anything is locked: the last look of a purge goes through the whole table.
+        with reading(self._engine) as connection:
+            found = connection.execute(select(*entry).where(*_outlived(before_ms)).limit(limit)).all()
+        removed = 0
+        for start in range(0, len(found), _IDS_AT_ONCE):
+            some = tuple_(*entry).in_([tuple(row) for row in found[start : start + _IDS_AT_ONCE]])
+            with writing(self._engine) as connection:
+                # An entry that is outlived stays so, unless its page goes, and it with that.
+                result: CursorResult[tuple[()]] = connection.execute(delete(RawContentHistoryRow).where(some))
+            removed += result.rowcount
+        return removed
+
+
+def _purgeable(before_ms: int) -> Iterator[ColumnElement[bool]]:
+    # Also what was redriven: the message on its way needs its page.
+    lettered = exists().where(DeadLetterRow.raw_id == RawContentRow.raw_id, DeadLetterRow.state != LetterState.PURGED)
+    yield RawContentRow.fetched_ms < before_ms
+    yield ~lettered
+
+
+def _outlived(before_ms: int) -> Iterator[ColumnElement[bool]]:
+    """A seed's page is fetched for ever and so never purged; its history would only grow."""
+    newer = aliased(RawContentHistoryRow)
+    latest = select(func.max(newer.fetched_ms)).where(newer.raw_id == RawContentHistoryRow.raw_id).scalar_subquery()
+    yield RawContentHistoryRow.fetched_ms < before_ms
+    yield RawContentHistoryRow.fetched_ms < latest
 
 
 def _raw_content(row: RowMapping, body: bytes) -> RawContent:
@@ -146,4 +160,5 @@ def _raw_content(row: RowMapping, body: bytes) -> RawContent:
         fetched_ms=row["fetched_ms"],
         target_type=TargetType(row["target_type"]),
         stored_by=row["stored_by"],
+        source=row["source"],
     )

@@ -27,6 +27,7 @@ class RawContentRow(Table):
     fetched_ms: Mapped[UnixMs] = mapped_column(index=True)
     target_type: Mapped[Word]
     stored_by: Mapped[str]
+    source: Mapped[str] = mapped_column(server_default="")
 
 
 class RawContentHistoryRow(Table):
@@ -56,7 +57,7 @@ class ContentRow(Table):
     language: Mapped[str]
     published_ms: Mapped[UnixMs] = mapped_column(index=True)
     fetched_ms: Mapped[UnixMs]
-    raw_id: Mapped[Ref]
+    raw_id: Mapped[Ref] = mapped_column(index=True)
     root_id: Mapped[str]
     date_required: Mapped[bool]
     status: Mapped[Word] = mapped_column(index=True)
@@ -117,3 +118,7 @@ class ContentMetaRow(Table):
     notes: Mapped[list[str]]
     duplicate_of: Mapped[Ref]
     near_duplicate_of: Mapped[Ref]
+    raw_sha256: Mapped[str] = mapped_column(server_default="")
+    rule_id: Mapped[Ref] = mapped_column(server_default="0")
+    rule_version: Mapped[int] = mapped_column(server_default="0")
+    code_version: Mapped[str] = mapped_column(server_default="")

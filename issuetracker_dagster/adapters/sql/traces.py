@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 import msgspec
-from sqlalchemy import Engine, delete, func, insert, or_, select
+from sqlalchemy import Engine, delete, func, or_, select
 
+from issuetracker_dagster.adapters.sql.bulk import insert_all
 from issuetracker_dagster.adapters.sql.engine import reading, writing
 from issuetracker_dagster.adapters.sql.tables_traces import MessageTraceRow, PublishedRecentRow
 from issuetracker_dagster.ports.traces import PublishedJob, TraceLine
@@ -25,7 +26,7 @@ class SqlMessageTrace:
             return
         row = MessageTraceRow.trace_row_id
         with writing(self._engine) as connection:
-            connection.execute(insert(MessageTraceRow), [msgspec.to_builtins(line) for line in lines])
+            insert_all(connection, MessageTraceRow, lines)
             newest = select(func.max(row)).scalar_subquery()
             connection.execute(delete(MessageTraceRow).where(row <= newest - self._cap))
 
@@ -34,7 +35,8 @@ class SqlMessageTrace:
         query = select(MessageTraceRow.__table__).where(named).order_by(MessageTraceRow.trace_row_id.desc())
         with reading(self._engine) as connection:
             rows = connection.execute(query.limit(limit)).mappings().all()
-        return [msgspec.convert(dict(row), TraceLine) for row in reversed(rows)]
+        lines = [msgspec.convert(dict(row), TraceLine) for row in reversed(rows)]
+        return sorted(lines, key=lambda line: line.at_ms)
 
 
 class SqlPublishedRecent:
@@ -49,7 +51,7 @@ class SqlPublishedRecent:
             return
         row = PublishedRecentRow.published_id
         with writing(self._engine) as connection:
-            connection.execute(insert(PublishedRecentRow), [msgspec.to_builtins(job) for job in jobs])
+            insert_all(connection, PublishedRecentRow, jobs)
             newest = select(func.max(row)).scalar_subquery()
             connection.execute(delete(PublishedRecentRow).where(row <= newest - self._cap))
 
