@@ -17,6 +17,7 @@ from pathlib import Path
 
 from issuetracker_dagster.adapters.clock import SystemClock
 from issuetracker_dagster.adapters.memory.readers import MemoryProducer
+from issuetracker_dagster.adapters.memory.starts import MemoryStarts
 from issuetracker_dagster.adapters.memory.topics import MemoryBroker
 from issuetracker_dagster.adapters.redis.client import connect
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
@@ -24,6 +25,7 @@ from issuetracker_dagster.errors import IssueTrackerError
 from issuetracker_dagster.flow.settle import Done, Settlement
 from issuetracker_dagster.flow.slot import Pool
 from issuetracker_dagster.flow.sources import Delivery, QueueSource
+from issuetracker_dagster.flow.starts import StartCounts
 from issuetracker_dagster.flow.work import Crew
 from issuetracker_dagster.local import children, valkey
 from issuetracker_dagster.local.ports import LOOPBACK, choose_ports
@@ -78,7 +80,8 @@ def measure(url: str) -> tuple[list[float], int, float]:
 
     clock = SystemClock()
     nowhere = MemoryProducer(MemoryBroker({topic.value: 1 for topic in Topic}, clock))
-    crew = Crew(_Doing(work), [Pool(QueueSource(Stage.PARSER, queue, nowhere, clock), SLOTS)], clock)
+    source = QueueSource(Stage.PARSER, queue, nowhere, clock, alone=StartCounts(MemoryStarts(), in_company=0))
+    crew = Crew(_Doing(work), [Pool(source, SLOTS)], clock)
     crew.start()
     began = time.monotonic()
     for number in range(HIGHS):

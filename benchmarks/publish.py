@@ -170,6 +170,7 @@ class Bench:
             buffers={topic.value: buffer for topic, buffer in self._wiring.buffers.items()},
             is_on=lambda: is_on,
             clock=self._wiring.clock,
+            buffered=self._wiring.telemetry.steps.buffered,
         )
 
     def _requests(self) -> list[Request]:

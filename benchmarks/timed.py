@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from benchmarks.queue import Stopwatch
 from issuetracker_dagster.flow.dedupe import DedupeTimes
-from issuetracker_dagster.flow.publish import Publisher
+from issuetracker_dagster.flow.publish import Published, Publisher
 from issuetracker_dagster.flow.resolve import priority_table, standard_chain
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.model.message import Outgoing
@@ -13,7 +13,6 @@ from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.rules import BlacklistMode, PriorityRule
 from issuetracker_dagster.ports.locks import IngestionLock, Mark, MarkView
 from issuetracker_dagster.ports.topics import Producer
-from issuetracker_dagster.ports.traces import PublishedJob
 from issuetracker_dagster.wiring.parts import Wiring
 
 HOSTS = 100
@@ -86,9 +85,9 @@ class TimedPublisher:
         self._noting = Stopwatch()
         blacklist = HostTable[BlacklistMode](())
 
-        def note(rows: Sequence[PublishedJob]) -> None:
+        def note(out: Sequence[Published]) -> None:
             with self._noting:
-                wiring.published_log.note(rows)
+                wiring.tell_published(out)
 
         self.publisher = Publisher(
             producer=self._producer,

@@ -1,12 +1,7 @@
-"""What the general extractor finds, on small pages that each show one thing and on recorded ones."""
+"""What the general extractor finds, on small pages that each show one thing."""
 
-import gzip
 import json
-import re
-from collections import Counter
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -115,6 +110,16 @@ def test_a_byline_comes_down_to_names(written: str, name: str) -> None:
 )
 def test_a_title_loses_its_site_and_nothing_else(title: str, bare: str) -> None:
     assert strip_site_name(title, ("Example News",), ("Heading of the page",)) == bare
+
+
+def test_a_section_around_the_title_goes_when_heading_and_json_ld_agree_on_the_rest() -> None:
+    head = (
+        json_ld(headline="Bridge to be rebuilt") + '<meta property="og:title" content="Flood | Bridge to be rebuilt">'
+    )
+    found = article(article_html(head=head, title="Bridge to be rebuilt"))
+    assert (found.fields.title, found.sources["title"]) == ("Bridge to be rebuilt", "json_ld")
+    unsaid = article(article_html(head=head, title="Another heading altogether"))
+    assert unsaid.fields.title == "Flood | Bridge to be rebuilt"
 
 
 def test_a_korean_page_in_euc_kr_is_read_whole() -> None:
@@ -226,63 +231,3 @@ def test_half_a_surrogate_pair_in_json_ld_costs_a_character_and_not_the_article(
     found = article(f"<html><head>{head}</head><body><div id=app></div></body></html>")
     assert found.fields.title.startswith("The river rose by two metres")
     assert found.language == "en"
-
-
-# --- recorded pages -------------------------------------------------------------------------------------------------
-
-
-def recorded(folder: Path) -> Iterator[tuple[dict[str, object], Article]]:
-    for gold in json.loads((folder / "gold.json").read_text(encoding="utf-8")):
-        page = gzip.decompress((folder / f"{gold['id']}.html.gz").read_bytes())
-        yield gold, article(page, str(gold["url"]))
-
-
-def shingles(text: str) -> Counter[tuple[str, ...]]:
-    tokens = re.findall(r"\w+", text)
-    return Counter(tuple(tokens[start : start + 4]) for start in range(max(1, len(tokens) - 3)) if tokens)
-
-
-def body_f1(pairs: list[tuple[str, str]]) -> float:
-    """F1 of precision and recall averaged over documents; 4-token shingles as a multiset."""
-    precisions, recalls = [], []
-    for found, gold in pairs:
-        ours, theirs = shingles(found), shingles(gold)
-        shared = sum((ours & theirs).values())
-        precisions.append(shared / max(1, sum(ours.values())))
-        recalls.append(shared / max(1, sum(theirs.values())))
-    precision, recall = sum(precisions) / len(pairs), sum(recalls) / len(pairs)
-    return 2 * precision * recall / (precision + recall)
-
-
-@pytest.mark.slow
-def test_bodies_of_recorded_english_pages_are_as_good_as_the_best_library(shared_data: Path) -> None:
-    f1 = body_f1([(found.fields.body, str(gold["body"])) for gold, found in recorded(shared_data / "articles" / "aeb")])
-    print(f"body F1 on aeb: {f1:.4f}")
-    # trafilatura 2.3.1 alone has .9646 on these pages.
-    assert f1 >= 0.960
-
-
-@pytest.mark.slow
-def test_bodies_and_fields_of_recorded_pages_of_the_world_beat_each_single_source(shared_data: Path) -> None:
-    bodies: list[tuple[str, str]] = []
-    right: Counter[str] = Counter()
-    for gold, found in recorded(shared_data / "articles" / "fundus"):
-        bodies.append((found.fields.body, str(gold["body"])))
-        authors = gold["authors"] if isinstance(gold["authors"], list) else []
-        moment = datetime.fromisoformat(str(gold["date"]))
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        right["title"] += found.fields.title == gold["title"]
-        right["authors"] += {name for name in found.fields.author.split(", ") if name} == set(authors)
-        right["instant"] += abs(found.published_ms - moment.timestamp() * 1000) < 60_000
-        day = datetime.fromtimestamp(found.published_ms / 1000, moment.tzinfo).date()
-        right["day"] += day == moment.date()
-    f1 = body_f1(bodies)
-    share = {name: count / len(bodies) for name, count in right.items()}
-    print(f"on fundus: body F1 {f1:.4f}, {', '.join(f'{name} {value:.3f}' for name, value in share.items())}")
-    # Alone, trafilatura has a body F1 of .9531 and .674 of the titles here, and on the whole collection .969 of the
-    # days; a reader of JSON-LD and OpenGraph has there .779 of titles, .802 of authors, .884 of instants.
-    assert f1 >= 0.943
-    assert share["title"] >= 0.78
-    assert share["authors"] >= 0.85
-    assert share["instant"] >= 0.95
-    assert share["day"] >= 0.975

@@ -8,8 +8,9 @@ from issuetracker_dagster.model.rules import BlacklistEntry, BlacklistMode, Pars
 from issuetracker_dagster.stages.domains import registrable_domain
 from issuetracker_dagster.stages.parser.blacklist import Blacklist
 from issuetracker_dagster.stages.parser.canonical import believed_canonical, named_canonical
+from issuetracker_dagster.stages.parser.choosing import Limits, LinkVerdict, by_rule, judge_links, wanted
 from issuetracker_dagster.stages.parser.index_page import is_index_page
-from issuetracker_dagster.stages.parser.links import choose, discover, is_trap, is_wanted
+from issuetracker_dagster.stages.parser.links import discover, is_trap
 from issuetracker_dagster.stages.parser.patterns import compiled, exactly, found_in, path_of
 from issuetracker_dagster.stages.parser.selection import RuleOptions, options_of, rule_for
 from tests.stages.parser_world import SENTENCE, article_html, read
@@ -30,17 +31,15 @@ def test_links_are_http_without_fragment_against_base_each_once_in_page_order() 
 
 
 def chosen(urls: list[str], limit: int = 200, options: RuleOptions | None = None) -> list[str]:
-    links = choose(
+    judged = judge_links(
         urls,
         "a.example.com",
         options or RuleOptions(),
         blacklist=Blacklist(),
         is_category=lambda _url: False,
-        this_year=2026,
-        max_length=2_000,
-        limit=limit,
+        limits=Limits(this_year=2026, max_length=2_000),
     )
-    return [link.url for link in links]
+    return [link.url for link in wanted(judged, limit)]
 
 
 def test_links_of_the_same_host_come_first_and_the_rest_up_to_the_limit() -> None:
@@ -83,14 +82,14 @@ def test_ordinary_article_urls_are_no_traps(url: str) -> None:
 
 
 def test_files_that_are_no_pages_are_not_crawled() -> None:
-    assert not is_wanted("https://a.example.com/x.JPG?w=1", RuleOptions())
-    assert is_wanted("https://a.example.com/x.html", RuleOptions())
+    assert by_rule("https://a.example.com/x.JPG?w=1", RuleOptions()) is LinkVerdict.NO_PAGE
+    assert by_rule("https://a.example.com/x.html", RuleOptions()) is LinkVerdict.WANTED
 
 
 def test_the_article_pattern_sees_path_and_query() -> None:
     options = RuleOptions(article_pattern=r"^/view\?id=\d+$")
-    assert is_wanted("https://a.example.com/view?id=12", options)
-    assert not is_wanted("https://a.example.com/list?page=1", options)
+    assert by_rule("https://a.example.com/view?id=12", options) is LinkVerdict.WANTED
+    assert by_rule("https://a.example.com/list?page=1", options) is LinkVerdict.NO_ARTICLE
 
 
 def test_a_pattern_that_does_not_compile_matches_nothing_and_breaks_nothing() -> None:

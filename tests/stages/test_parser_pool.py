@@ -82,6 +82,8 @@ def test_a_page_over_the_cpu_budget_is_too_complex_and_others_go_on(pool: Extrac
 
 def test_a_worker_killed_between_two_pages_costs_no_page(pool: ExtractionPool) -> None:
     pool.read(request(GOOD))
+    # Whoever was woken for a page that another took may still hold the lock on it.
+    eventually(lambda: all(worker.status() == psutil.STATUS_SLEEPING for worker in workers()), timeout_s=30)
     for worker in workers():
         os.kill(worker.pid, signal.SIGKILL)
     assert pool.read(request(GOOD)).article
@@ -111,6 +113,22 @@ def _kill_when_busy() -> None:
         return bool(busy)
 
     eventually(kill_the_busy, timeout_s=60)
+
+
+def test_a_page_that_eats_memory_is_too_complex_within_its_bound_and_others_go_on() -> None:
+    """In the same process, which never grew beyond its bound."""
+    limit, before = 700_000_000, {worker.pid for worker in workers()}
+    pool = ExtractionPool(ParserOptions(processes=1, cpu_budget_s=60.0, memory_limit_bytes=limit))
+    try:
+        assert pool.read(request(GOOD)).article
+        (pid,) = {worker.pid for worker in workers()} - before
+        with pytest.raises(PermanentError) as caught:
+            pool.read(request("<body>" + "<p a=b>x" * 1_200_000))
+        assert caught.value.code == "too_complex"
+        assert pool.read(request(GOOD)).article
+        assert psutil.Process(pid).memory_info().vms <= limit
+    finally:
+        pool.close()
 
 
 def test_stuck_processes_are_this_machines_fault_and_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

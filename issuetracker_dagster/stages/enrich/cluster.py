@@ -31,10 +31,12 @@ class LinkingClusterer:
         self._options = options
         self._vectors = VectorCache(options.vectors_kept)
 
-    def place(self, content: Content, extraction: Extraction) -> Placement:
+    def place(self, content: Content, extraction: Extraction, *, anew: bool = False) -> Placement:
         """Make the content a member of an issue and bring the issue's row up to date.
 
-        Raises `Unavailable` when the lock of its language isn't had in time.
+        With `anew`, after its page was read again, it first leaves an issue none of whose other members it is linked
+        with: a hundred pages that were once all read as one cookie notice don't stay one issue. Raises `Unavailable`
+        when the lock of its language isn't had in time.
         """
         now_ms = self._clock.now_ms()
         known = self._issues.views([content.content_id])
@@ -46,12 +48,14 @@ class LinkingClusterer:
             body=content.body,
             language=extraction.language,
             published_ms=content.published_ms,
-            seen_ms=known[0].seen_ms if known else now_ms,
+            seen_ms=known[0].seen_ms if known else (anew and content.fetched_ms) or now_ms,
             keywords=extraction.keywords,
             entities=extraction.entities,
         )
         vector = self._vectors.put(view)
         with self._issues.lock_candidates(view.language):
+            if anew and known:
+                self._leave_strangers(view, vector, known[0].issue_id, now_ms)
             found = self._linked_issues(view, vector, now_ms)
             issue_id = self._issues.assign(view, min(found, default=None))
             kept = min({issue_id, *found})
@@ -65,6 +69,9 @@ class LinkingClusterer:
         since_ms = now_ms - self._options.close_after_ms
         limit = self._options.candidates_max
         members = self._issues.open_members(view.language, since_ms, limit, with_bodies=False)
+        return self._issues_linked(view, vector, members)
+
+    def _issues_linked(self, view: MemberView, vector: TextVector, members: Sequence[MemberView]) -> set[int]:
         others = [member for member in members if member.content_id != view.content_id]
         alike = cosines(vector, self._vectors_of(others))
         return {
@@ -73,6 +80,12 @@ class LinkingClusterer:
             if cosine >= self._options.link_shared_min
             and linked(decayed(cosine, view, member, self._options), view, member, self._options)
         }
+
+    def _leave_strangers(self, view: MemberView, vector: TextVector, issue_id: int, now_ms: int) -> None:
+        members = self._issues.members(issue_id, with_bodies=False)
+        if len(members) > 1 and not self._issues_linked(view, vector, members):
+            self._issues.leave(view.content_id)
+            self._describe(issue_id, now_ms)
 
     def _describe(self, issue_id: int, now_ms: int) -> None:
         members = self._issues.members(issue_id, with_bodies=False)

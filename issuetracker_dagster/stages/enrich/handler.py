@@ -77,20 +77,20 @@ class EnrichHandler:
         content = self._contents.get(payload.content_id)
         if content is None:
             raise PermanentError(f"content {payload.content_id} isn't stored", code="content_missing")
-        self._enrich(content, _Attempts(content.content_id, context.headers.attempt))
+        self._enrich(content, _Attempts(content.content_id, context.headers.attempt), anew=context.is_reparse)
         self._age_when_due()
         return Outcome(forward=payload)
 
     def close(self) -> None:
         """Nothing is held."""
 
-    def _enrich(self, content: Content, attempts: "_Attempts") -> None:
+    def _enrich(self, content: Content, attempts: "_Attempts", *, anew: bool) -> None:
         extraction = attempts.first_of(
             [(name, partial(step.extract, content)) for name, step in self._extractors],
             Extraction(language=content.language or UNKNOWN_LANGUAGE),
         )
         placement = attempts.first_of(
-            [("cluster", partial(self._clusterer.place, content, extraction))], Placement(NO_ISSUE)
+            [("cluster", partial(self._clusterer.place, content, extraction, anew=anew))], Placement(NO_ISSUE)
         )
         source = source_of(content.url, content.host)
         members = self._issues.members(placement.issue_id) if placement.issue_id else ()

@@ -42,7 +42,8 @@ class Extractor(Protocol):
 class Clusterer(Protocol):
     """Step 2. Repeating it for a content leaves it where it is."""
 
-    def place(self, content: Content, extraction: Extraction) -> Placement: ...
+    def place(self, content: Content, extraction: Extraction, *, anew: bool = False) -> Placement:
+        """With `anew` the content is taken for as old as its page, and leaves an issue that it isn't linked with."""
 
 
 class Verifier(Protocol):

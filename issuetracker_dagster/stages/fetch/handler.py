@@ -151,6 +151,7 @@ class FetchHandler:
             fetched_ms=self._clock.now_ms(),
             target_type=_target_type(job, context),
             stored_by=context.headers.identity,
+            source=job.source,
         )
         if stored is not None and response.status == UNCHANGED:
             # A 304 needn't repeat the validators.

@@ -11,6 +11,7 @@ from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.model.urls import host_of
 from issuetracker_dagster.stages.language import detect_language
 from issuetracker_dagster.stages.parser.body import find_body
+from issuetracker_dagster.stages.parser.boilerplate import Known, known
 from issuetracker_dagster.stages.parser.canonical import named_canonical
 from issuetracker_dagster.stages.parser.dates import parse_date, zone_of
 from issuetracker_dagster.stages.parser.fields import Fields, lay_over, line_of, unique
@@ -22,6 +23,7 @@ from issuetracker_dagster.stages.parser.selection import absolute, apply_rule, o
 logger = logging.getLogger(__name__)
 
 _MOST_IMAGES = 20
+_SHORTEST_TITLE = 10
 
 
 class Article(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +52,7 @@ def read_article(text: str, page: LexborHTMLParser, url: str, fetched_ms: int, r
     sources = [("json_ld", _without(linked)), ("opengraph", _without(graph)), ("markup", _without(markup))]
     fields, origins = lay_over([("rule", ruled or Fields()), named, *sources])
     if not fields.body:
-        body, origin = find_body(text, page, linked.body)
+        body, origin = find_body(text, page, linked.body, _known(page, (linked, graph, markup)))
         fields = msgspec.structs.replace(fields, body=body)
         origins |= {"body": origin} if body else {}
     if rule and rule.selectors:
@@ -73,6 +75,13 @@ def read_article(text: str, page: LexborHTMLParser, url: str, fetched_ms: int, r
     )
 
 
+def _known(page: LexborHTMLParser, sources: tuple[Fields, ...]) -> Known:
+    """The title in every form that the page gives it, and everybody whom a source names as its author."""
+    headings = [node.text(separator=" ") for node in page.css("h1, title")[:6]]
+    titles = [*(fields.title for fields in sources), *headings]
+    return known(titles, [name for fields in sources for name in fields.author.split(", ")])
+
+
 def _without(fields: Fields) -> Fields:
     """Titles and bodies are chosen among the sources, not taken from the first that has one."""
     return msgspec.structs.replace(fields, title="", body="")
@@ -81,11 +90,17 @@ def _without(fields: Fields) -> Fields:
 def _titles(
     page: LexborHTMLParser, graph: Fields, linked: Fields, markup: Fields, sites: tuple[str, ...]
 ) -> tuple[str, Fields]:
-    """The title: OpenGraph's, since editors write it for readers elsewhere; JSON-LD's headline; the heading."""
-    headings = (*(line_of(node.text(separator=" ")) for node in page.css("h1")[:5]), linked.title)
-    candidates = (("opengraph", graph.title), ("json_ld", linked.title), ("markup", markup.title))
-    for origin, title in candidates:
-        if bare := strip_site_name(title, sites, headings):
+    """The title: OpenGraph's, since editors write it for readers elsewhere; JSON-LD's headline; the heading.
+
+    Where OpenGraph's is what JSON-LD and the heading both say with section or site around it, it is what they say.
+    """
+    headings = tuple(line_of(node.text(separator=" ")) for node in page.css("h1")[:5])
+    titles = [("opengraph", graph.title), ("json_ld", linked.title), ("markup", markup.title)]
+    agree = len(linked.title) >= _SHORTEST_TITLE and linked.title in headings
+    if agree and linked.title in graph.title and linked.title != graph.title:
+        del titles[0]
+    for origin, title in titles:
+        if bare := strip_site_name(title, sites, (*headings, linked.title)):
             return origin, Fields(title=bare)
     return "markup", Fields()
 

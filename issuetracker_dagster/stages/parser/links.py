@@ -1,17 +1,14 @@
-"""Links of a page, and which of them are worth a crawl job."""
+"""Links of a page, and those that lead nowhere: `choosing` judges which are worth a crawl job."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from selectolax.lexbor import LexborHTMLParser
 
 from issuetracker_dagster.model.headers import TargetType
-from issuetracker_dagster.model.rules import BlacklistMode
 from issuetracker_dagster.model.urls import BadUrl, host_of, parse_http, spelled
-from issuetracker_dagster.stages.parser.blacklist import Blacklist
-from issuetracker_dagster.stages.parser.patterns import found_in, path_and_query
-from issuetracker_dagster.stages.parser.selection import RuleOptions
+from issuetracker_dagster.stages.parser.patterns import path_and_query
 
 _YEAR = re.compile(r"/(\d{4})/(\d{1,2})(?=/|$)")
 _YEAR_IN_QUERY = re.compile(r"[?&](?:year|yyyy|y)=(\d{4})(?!\d)", re.IGNORECASE)
@@ -74,14 +71,9 @@ def is_trap(url: str, *, this_year: int, max_length: int) -> bool:
     return any(not _FIRST_YEAR <= year <= this_year + 1 for year in years)
 
 
-def is_wanted(url: str, options: RuleOptions) -> bool:
-    """Whether the rule's article pattern and excludes let the link through; files that are no pages never pass."""
-    target = path_and_query(url)
-    if _NO_PAGE.search(target.partition("?")[0]):
-        return False
-    if any(found_in(exclude, target) for exclude in options.exclude_patterns):
-        return False
-    return found_in(options.article_pattern, target)
+def is_no_page(target: str) -> bool:
+    """Whether the path of a link (its query may follow) names a file that is no page, such as a picture."""
+    return _NO_PAGE.search(target.partition("?")[0]) is not None
 
 
 def same_host_first(urls: Sequence[str], host: str) -> Iterator[str]:
@@ -93,65 +85,3 @@ def same_host_first(urls: Sequence[str], host: str) -> Iterator[str]:
         else:
             others.append(url)
     yield from others
-
-
-def choose(
-    urls: Sequence[str],
-    host: str,
-    options: RuleOptions,
-    *,
-    blacklist: Blacklist,
-    is_category: Callable[[str], bool],
-    this_year: int,
-    max_length: int,
-    limit: int,
-) -> list[Link]:
-    """The links of a category page that become jobs, at most `limit`, same host first.
-
-    A link to another category passes the article pattern by, or paging would end at the first page.
-    """
-    chosen: list[Link] = []
-    for url in same_host_first(urls, host):
-        if len(chosen) >= limit:
-            break
-        if (options.same_host_only and host_of(url) != host) or is_trap(
-            url, this_year=this_year, max_length=max_length
-        ):
-            continue
-        mode = blacklist.mode(url)
-        if mode is BlacklistMode.DROP:
-            continue
-        if mode is BlacklistMode.EXTRACT_LINKS_ONLY or is_category(url):
-            if is_wanted(url, msgspec.structs.replace(options, article_pattern="")):
-                chosen.append(Link(url, TargetType.CATEGORY))
-        elif is_wanted(url, options):
-            chosen.append(Link(url, TargetType.ARTICLE))
-    return chosen
-
-
-def choose_entries(
-    entries: Sequence[Link],
-    options: RuleOptions,
-    *,
-    blacklist: Blacklist,
-    oldest_ms: int,
-    this_year: int,
-    max_length: int,
-    limit: int,
-) -> list[Link]:
-    """The entries of a feed or sitemap that become jobs, in their order; dated ones older than `oldest_ms` don't."""
-    chosen: list[Link] = []
-    for link in entries:
-        if len(chosen) >= limit:
-            break
-        if 0 < link.published_ms < oldest_ms or is_trap(link.url, this_year=this_year, max_length=max_length):
-            continue
-        mode = blacklist.mode(link.url)
-        if mode is BlacklistMode.DROP:
-            continue
-        if link.target_type is TargetType.SITEMAP:
-            chosen.append(link)
-        elif is_wanted(link.url, options):
-            is_section = mode is BlacklistMode.EXTRACT_LINKS_ONLY
-            chosen.append(Link(link.url, TargetType.CATEGORY, link.published_ms) if is_section else link)
-    return chosen

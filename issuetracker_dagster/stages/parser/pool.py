@@ -14,6 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Protocol
 
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
+from selectolax.lexbor import SelectolaxError
 
 from issuetracker_dagster.errors import PermanentError, TransientError
 from issuetracker_dagster.model.trace import action
@@ -194,7 +195,8 @@ def _read_within(request: PageRequest | None, cpu_budget_s: float) -> PageReadin
     signal.setitimer(signal.ITIMER_PROF, cpu_budget_s)
     try:
         return read_page(request)
-    except (MemoryError, RecursionError) as error:
+    except (MemoryError, RecursionError, SelectolaxError) as error:
+        # Its tree builder takes any bytes; what it can't do is go on without memory.
         raise PermanentError(f"extraction gave up: {type(error).__name__}", code="too_complex") from None
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)

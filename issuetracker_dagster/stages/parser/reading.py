@@ -7,7 +7,7 @@ from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.stages.parser.article import Article, read_article
-from issuetracker_dagster.stages.parser.charset import decode_page
+from issuetracker_dagster.stages.parser.charset import DecodedText, decode_page
 from issuetracker_dagster.stages.parser.feeds import read_feed
 from issuetracker_dagster.stages.parser.index_page import is_index_page
 from issuetracker_dagster.stages.parser.links import Link, discover
@@ -37,6 +37,7 @@ class PageReading(msgspec.Struct, frozen=True, kw_only=True):
     """What was read. `article` is None unless an article was asked for.
 
     `urls` are the links of a category or index page in page order; `entries` those of a feed or sitemap, newest first.
+    `charset` is the codec that decoded a page; feeds and sitemaps are left to their readers.
     """
 
     article: Article | None = None
@@ -44,6 +45,7 @@ class PageReading(msgspec.Struct, frozen=True, kw_only=True):
     urls: tuple[str, ...] = ()
     entries: tuple[Link, ...] = ()
     replacement_share: float = 0.0
+    charset: str = ""
 
 
 def read_page(request: PageRequest) -> PageReading:
@@ -61,12 +63,13 @@ def read_page(request: PageRequest) -> PageReading:
         raise PermanentError("the page isn't text in any charset", code="not_text")
     page = LexborHTMLParser(decoded.text)
     if request.target_type is TargetType.CATEGORY:
-        return PageReading(urls=tuple(discover(page, request.url)), replacement_share=decoded.replacement_share)
-    return _read_article(request, decoded.text, page, decoded.replacement_share)
+        urls = tuple(discover(page, request.url))
+        return PageReading(urls=urls, replacement_share=decoded.replacement_share, charset=decoded.charset)
+    return _read_article(request, decoded, page)
 
 
-def _read_article(request: PageRequest, text: str, page: LexborHTMLParser, replacement_share: float) -> PageReading:
-    article = read_article(text, page, request.url, request.fetched_ms, request.rule)
+def _read_article(request: PageRequest, decoded: DecodedText, page: LexborHTMLParser) -> PageReading:
+    article = read_article(decoded.text, page, request.url, request.fetched_ms, request.rule)
     # What a rule has read is an article, however short.
     is_index = article.sources.get("body") != "rule" and is_index_page(
         page,
@@ -79,7 +82,8 @@ def _read_article(request: PageRequest, text: str, page: LexborHTMLParser, repla
         article=article,
         is_index=is_index,
         urls=tuple(discover(page, request.url)) if is_index else (),
-        replacement_share=replacement_share,
+        replacement_share=decoded.replacement_share,
+        charset=decoded.charset,
     )
 
 

@@ -67,7 +67,7 @@ class ValidateHandler:
 
     def _refused(self, verdict: Verdict, context: HandlerContext) -> Outcome:
         # The verdict is in SQL already: if no fresh copy ever comes, the content still says why it went no further.
-        may_help = self._options.reparse_enabled and REFETCH_NOTE in verdict.notes
+        may_help = self._options.reparse_enabled and REFETCH_NOTE in verdict.notes and not context.is_reparse
         if may_help and context.headers.recrawl_count < self._options.reparse_max:
             raise NeedsRefetch(f"{verdict.code}: {verdict.reason}")
         return Outcome(note=f"rejected {verdict.code}")
