@@ -11,9 +11,16 @@
 - `shelf`        between the thread that reads and the threads that work
 - `handle`       one message through its stage
 - `work`         a crew of slots that claims, handles and settles; `shift` runs crews until its time is over
+- `supplied`     a crew with what supplies it
 - `settle`       executes the decision about a handled message
 - `flood`        a stage that gives up nearly everything pauses; `flood_gate` puts that between a crew and its source
 - `retry`        the retry set back to Kafka; `reap` expired leases and the outbox
-- `dead_letter`  the form of a dead letter; `dlq_index` notes those that lie there, `redrive` sends them round again
+- `dead_letter`  the form of a dead letter; `malformed` buries what doesn't decode,
+                 `dlq_index` notes those that lie there, `redrive` sends them round again
+- `steps`        what happens to messages, told by `watched` and `watched_queue`; `meter` adds it up, `trace_log` writes
+                 `trace_lines`, `telemetry` hands both over; `gauges` names the figures of the moment
+- `reparse`      stored pages go round again without a fetch
+- `purge`        what grows old goes, sweep by sweep; `sweeps` those of the database
+- `digest`       the fastest issues as Markdown; `digest_page` as a page
 - `supervise`    which worker runs to fail and which slots to fill
 """

@@ -28,18 +28,26 @@ TELL_EVERY_S = 10.0
 class BufferingProducer:
     """`Producer` in front of the raw one. `buffers` by the short name of their topic. Thread-safe.
 
-    `is_on` is asked once a publish; while it can't tell, buffering counts as off. Order is kept inside a call and a
-    topic. Jobs that go straight to Kafka because Redis fails overtake those in the buffer.
+    `is_on` is asked once a publish; while it can't tell, buffering counts as off. `buffered` is told what was put
+    aside. Order is kept inside a call and a topic. Jobs that go straight to Kafka because Redis fails overtake those in
+    the buffer.
     """
 
     def __init__(
-        self, *, raw: Producer, buffers: Mapping[str, Buffer], is_on: Callable[[], bool], clock: Clock
+        self,
+        *,
+        raw: Producer,
+        buffers: Mapping[str, Buffer],
+        is_on: Callable[[], bool],
+        clock: Clock,
+        buffered: Callable[[Sequence[Outgoing]], None],
     ) -> None:
         self._raw = raw
         self._buffers = dict(buffers)
         self._is_on = is_on
         self._outages = _Outages(clock)
         self._clock = clock
+        self._buffered = buffered
 
     def publish(self, records: Sequence[Outgoing]) -> None:
         """As the port says: a job in the buffer counts as published.
@@ -89,6 +97,7 @@ class BufferingProducer:
             self._outages.failed(len(records), error)
             return self._send(records)
         self._outages.worked()
+        self._buffered(records)
         logger.debug("buffered", extra=action("buffer.stored", buffer=buffer.name, count=len(records)))
         if fell_out:
             self._outages.overflowed(buffer.name, fell_out)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from issuetracker_dagster.errors import RecordsRefused
+from issuetracker_dagster.errors import PublishFailed, RecordsRefused
 from issuetracker_dagster.model.headers import RawHeaders
 from issuetracker_dagster.model.message import Message, Origin, Outgoing, Record
 from issuetracker_dagster.model.stage import Stage, Topic
@@ -36,7 +36,7 @@ def dead_bytes(member: str, data: bytes, stage: Stage, reason: str, error: str, 
 
 
 def bury(producer: Producer, letters: Sequence[Outgoing]) -> None:
-    """Publish letters to the DLQ; raises `PublishFailed`, and then some of them may be there.
+    """Publish letters to the DLQ; raises `PublishFailed`, whose `arrived` are the letters that are there already.
 
     One that is too large even for the DLQ goes there without its value, since it would hold up everything behind it:
     a producer that compresses gets such messages into any topic. Its headers say where in Kafka the value still is.
@@ -51,7 +51,14 @@ def bury(producer: Producer, letters: Sequence[Outgoing]) -> None:
             error,
             extra=action("message.dead_lettered", count=len(refused)),
         )
-        producer.publish([_without_value(letter) for letter in refused])
+        bare = [_without_value(letter) for letter in refused]
+        try:
+            producer.publish(bare)
+        except PublishFailed as failed:
+            there = set(map(id, failed.arrived))
+            whole = [letter for letter in letters if not error.includes(letter)]
+            shortened = [letter for letter, short in zip(refused, bare, strict=True) if id(short) in there]
+            raise PublishFailed(str(failed), arrived=[*whole, *shortened]) from failed
 
 
 def _without_value(letter: Outgoing) -> Outgoing:

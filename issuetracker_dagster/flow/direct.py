@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from issuetracker_dagster.errors import IssueTrackerError, Malformed, Unavailable
-from issuetracker_dagster.flow.dead_letter import bury, dead_letter
+from issuetracker_dagster.flow.intake_positions import ends
+from issuetracker_dagster.flow.malformed import MalformedRecords
 from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.sources import Delivery
 from issuetracker_dagster.flow.starts import StartCounts
@@ -48,7 +49,6 @@ class TopicFeed:
         self._stage = stage
         self._reader = reader
         self._shelves = shelves
-        self._producer = producer
         self._clock = clock
         self._confirm = confirm
         self._moved: list[Record] = []
@@ -57,12 +57,18 @@ class TopicFeed:
         self._stop = threading.Event()
         self._paused: set[str] = set()
         self._malformed: list[tuple[Record, str]] = []
+        self._burials = MalformedRecords(stage, producer, clock)
         self._thread = threading.Thread(target=self._run, name=f"{stage.value}-feed", daemon=True)
+        self._told_of_revoked: list[Callable[[frozenset[TopicPartition]], None]] = []
         reader.on_revoked(self._on_revoked)
 
     def start(self) -> None:
         """Join the group and begin to read."""
         self._thread.start()
+
+    def on_revoked(self, told: Callable[[frozenset[TopicPartition]], None]) -> None:
+        """Have `told` called, and quickly answered, with partitions that went to other members."""
+        self._told_of_revoked.append(told)
 
     def settled(self, records: Sequence[Record]) -> None:
         """These are done with; their offsets are committed in order."""
@@ -146,16 +152,18 @@ class TopicFeed:
         """Kept in a list until the DLQ has them, since a record that was polled isn't polled again."""
         if not self._malformed:
             return
-        now_ms = self._clock.now_ms()
-        letters = [dead_letter(record, self._stage, "malformed", reason, now_ms) for record, reason in self._malformed]
-        bury(self._producer, letters)
-        self._reader.settled([record for record, _ in self._malformed])
+        self._burials.bury(self._malformed)
+        records = [record for record, _ in self._malformed]
+        self._reader.settled(records)
+        self._burials.forget(ends(records, set()))
         self._malformed.clear()
 
     def _on_revoked(self, revoked: frozenset[TopicPartition]) -> None:
         logger.info("%d partitions went to other members", len(revoked), extra=action("kafka.rebalanced"))
         for shelf in self._shelves.values():
             shelf.drop(revoked)
+        for told in self._told_of_revoked:
+            told(revoked)
 
 
 class DirectSource:
@@ -165,6 +173,7 @@ class DirectSource:
         self._feed = feed
         self._shelf = shelf
         self._starts = starts
+        feed.on_revoked(starts.handed_over)
 
     def claim(self, limit: int, acks: Sequence[Delivery]) -> Sequence[Delivery]:
         self.ack(acks)
@@ -173,11 +182,9 @@ class DirectSource:
             self._starts.flush()
         return taken
 
-    def begin(self, delivery: Delivery) -> int:
-        return self._starts.begin(delivery.message)
-
-    def withdraw(self, delivery: Delivery) -> None:
-        self._starts.withdrawn(delivery.message)
+    def begin(self, delivery: Delivery, *, alone: bool) -> int:
+        origin = _record(delivery).origin
+        return self._starts.begin(delivery.message, alone=alone, read_from=(origin.topic, origin.partition))
 
     def ack(self, deliveries: Sequence[Delivery]) -> int:
         if deliveries:
@@ -187,7 +194,7 @@ class DirectSource:
         return 0
 
     def nack(self, delivery: Delivery, delay_ms: int, replacement: Message | None) -> None:
-        self.withdraw(delivery)
+        self._starts.withdrawn(delivery.message)
         message = replacement or delivery.message
         self._shelf.put_later(Delivery(message, delivery.receipt, delivery.host), delay_ms)
 
@@ -197,13 +204,13 @@ class DirectSource:
         )
 
     def keep(self, delivery: Delivery) -> None:
-        self.withdraw(delivery)
+        self._starts.withdrawn(delivery.message)
         self._shelf.put_later(delivery, KEPT_DELAY_MS)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """Back on the shelf; what isn't taken from there is delivered again by Kafka once this member has left."""
         for delivery in deliveries:
-            self.withdraw(delivery)
+            self._starts.withdrawn(delivery.message)
         self._shelf.put_back(deliveries)
 
     def extend(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:  # noqa: ARG002

@@ -5,10 +5,11 @@ through is in `drain_batch`, what one buffer goes through in `drain_band`.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from issuetracker_dagster.errors import StaleLease, Unavailable
 from issuetracker_dagster.flow.drain_band import BandDrain, DrainParts
+from issuetracker_dagster.flow.drain_batch import Job
 from issuetracker_dagster.model.drain import DrainSummary, DrainTally
 from issuetracker_dagster.model.stage import CRAWL_TOPICS
 from issuetracker_dagster.model.trace import action
@@ -41,6 +42,7 @@ OVER = "its time is over"
 class BufferDrainer:
     """Drains `buffers` (by the short name of their topic) by the raw producer, as long as `group` lags less than
     `target` messages behind in a topic, `batch` jobs at a time. `interval_ms` is the longest time between two cycles.
+    `drained` is told which jobs the broker has.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class BufferDrainer:
         target: int,
         batch: int,
         interval_ms: int,
+        drained: Callable[[Sequence[Job]], None],
     ) -> None:
         self._buffers = dict(buffers)
         self._locks = locks
@@ -73,6 +76,7 @@ class BufferDrainer:
             target=target,
             batch=batch,
             interval_ms=interval_ms,
+            drained=drained,
         )
         self._tally = DrainTally()
 

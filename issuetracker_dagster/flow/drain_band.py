@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from issuetracker_dagster.errors import LagUnknown, PublishFailed, Unavailable
-from issuetracker_dagster.flow.drain_batch import BatchPublisher, sort_entries
+from issuetracker_dagster.flow.drain_batch import BatchPublisher, Job, sort_entries
 from issuetracker_dagster.flow.drain_refused import RefusedBatch
 from issuetracker_dagster.model.drain import DrainTally
 from issuetracker_dagster.model.trace import Action, action
@@ -40,6 +40,7 @@ class DrainParts(msgspec.Struct, frozen=True, kw_only=True):
     target: int
     batch: int
     interval_ms: int
+    drained: Callable[[Sequence[Job]], None]
 
 
 class BandDrain:
@@ -59,6 +60,7 @@ class BandDrain:
             ingestion=parts.ingestion,
             clock=parts.clock,
             tally=tally,
+            drained=parts.drained,
         )
         self._refused = RefusedBatch(band, buffer, retries=parts.retries, clock=parts.clock, tally=tally)
         self._epoch = 0

@@ -1,7 +1,7 @@
 """One batch out of a buffer into Kafka: what can't be a message, and what Kafka never takes, goes to the DLQ alone."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -51,7 +51,7 @@ def by_arrival(jobs: Sequence[Job], error: PublishFailed) -> tuple[list[Job], li
 
 
 class BatchPublisher:
-    """Publishes the jobs of one band by the raw producer and counts them."""
+    """Publishes the jobs of one band by the raw producer and counts them; `drained` is told what the broker has."""
 
     def __init__(
         self,
@@ -62,9 +62,11 @@ class BatchPublisher:
         ingestion: IngestionLock,
         clock: Clock,
         tally: DrainTally,
+        drained: Callable[[Sequence[Job]], None],
     ) -> None:
         self._band = band
         self._name = name
+        self._drained = drained
         self._producer = producer
         self._ingestion = ingestion
         self._clock = clock
@@ -110,6 +112,7 @@ class BatchPublisher:
         self._doubtful -= again
         self._tally.repeated += again
         self._tally.published[self._band] += len(jobs)
+        self._drained(jobs)
         logger.debug("drained", extra=action("drain.published", band=self._band, count=len(jobs)))
 
     def _give_up(self, refused: Sequence[Outgoing], arrived: Sequence[Outgoing], error: RecordsRefused) -> None:

@@ -29,11 +29,8 @@ class GatedSource:
         self._clock.sleep(LOOK_S)
         return ()
 
-    def begin(self, delivery: Delivery) -> int:
-        return self._source.begin(delivery)
-
-    def withdraw(self, delivery: Delivery) -> None:
-        self._source.withdraw(delivery)
+    def begin(self, delivery: Delivery, *, alone: bool) -> int:
+        return self._source.begin(delivery, alone=alone)
 
     def ack(self, deliveries: Sequence[Delivery]) -> int:
         return self._source.ack(deliveries)

@@ -144,6 +144,7 @@ class FetchSource:
         self._starts = starts
         self._clock = clock
         self._lease_ms = lease_ms
+        feed.on_revoked(starts.handed_over)
 
     def claim(self, limit: int, acks: Sequence[Delivery]) -> Sequence[Delivery]:
         self.ack(acks)
@@ -160,11 +161,10 @@ class FetchSource:
                 raise
         return mine
 
-    def begin(self, delivery: Delivery) -> int:
-        return self._starts.begin(delivery.message)
-
-    def withdraw(self, delivery: Delivery) -> None:
-        self._starts.withdrawn(delivery.message)
+    def begin(self, delivery: Delivery, *, alone: bool) -> int:
+        record = delivery.receipt if isinstance(delivery.receipt, Record) else None
+        read_from = (record.origin.topic, record.origin.partition) if record else None
+        return self._starts.begin(delivery.message, alone=alone, read_from=read_from)
 
     def ack(self, deliveries: Sequence[Delivery]) -> int:
         for delivery in deliveries:
@@ -176,7 +176,7 @@ class FetchSource:
         return 0
 
     def nack(self, delivery: Delivery, delay_ms: int, replacement: Message | None) -> None:
-        self.withdraw(delivery)
+        self._starts.withdrawn(delivery.message)
         if isinstance(delivery.receipt, Record):
             message = replacement or delivery.message
             self._shelf.put_later(Delivery(message, delivery.receipt, delivery.host), delay_ms)
@@ -184,7 +184,7 @@ class FetchSource:
             self._frontier.give_back(delivery.host, delivery.receipt, self._clock.now_ms() + delay_ms)
 
     def defer(self, delivery: Delivery, host: str, due_ms: int) -> None:
-        self.withdraw(delivery)
+        self._starts.withdrawn(delivery.message)
         if isinstance(delivery.receipt, Record):
             self._frontier.defer(host, queue_entry(delivery.message), due_ms)
             self._feed.moved(delivery.receipt)
@@ -196,13 +196,13 @@ class FetchSource:
             self._frontier.ack(delivery.host, delivery.receipt)
 
     def keep(self, delivery: Delivery) -> None:
-        self.withdraw(delivery)
+        self._starts.withdrawn(delivery.message)
         if isinstance(delivery.receipt, Record):
             self._shelf.put_later(delivery, KEPT_DELAY_MS)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         for delivery in deliveries:
-            self.withdraw(delivery)
+            self._starts.withdrawn(delivery.message)
         self._shelf.put_back([delivery for delivery in deliveries if isinstance(delivery.receipt, Record)])
         for delivery in deliveries:
             if isinstance(delivery.receipt, Lease):

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from issuetracker_dagster.errors import CommitRefused, Malformed, Unavailable
-from issuetracker_dagster.flow.dead_letter import bury, dead_letter
 from issuetracker_dagster.flow.intake_positions import ends, overtaken
+from issuetracker_dagster.flow.malformed import MalformedRecords
 from issuetracker_dagster.model.intake_note import Note, read_note
 from issuetracker_dagster.model.message import Record, message_of
 from issuetracker_dagster.model.queue import QueueEntry, queue_entry
@@ -64,11 +64,11 @@ class ZSetIntake:
         self._reader = reader
         self._queue = queue
         self._retries = retries
-        self._producer = producer
         self._locks = locks
         self._clock = clock
         self._batch = batch
         self._committed: dict[TopicPartition, int] = {}
+        self._malformed = MalformedRecords(stage, producer, clock)
         self._holder = 0
         """The epoch of the lock under which this intake committed last."""
 
@@ -124,9 +124,7 @@ class ZSetIntake:
     def _store(self, records: Sequence[Record], epoch: str, hold: LockHold, budget_ms: int) -> IntakeReport:
         entries, dead = self._sort(records)
         if dead:
-            now_ms = self._clock.now_ms()
-            letters = [dead_letter(record, self._stage, "malformed", reason, now_ms) for record, reason in dead]
-            bury(self._producer, letters)
+            self._malformed.bury(dead)
         result = self._queue.push([entry for _, entry in entries])
         self._queue.settle_writes()
         refused = set(result.refused)
@@ -136,6 +134,7 @@ class ZSetIntake:
             logger.warning("lost the intake lock", extra=action("intake.lost_lock", stage=self._stage.value))
             raise CommitRefused("another intake took over")
         self._commit(upto, epoch)
+        self._malformed.forget(upto)
         logger.debug("stored %d", result.added, extra=action("intake.stored", stage=self._stage.value))
         return IntakeReport(
             stored=result.added,

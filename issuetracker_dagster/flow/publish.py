@@ -6,6 +6,7 @@ Retries, recrawls and redrives don't: they keep their priority and pass dedupe b
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 
@@ -33,6 +34,13 @@ BATCH = 500
 """Most jobs between a pending marker and its confirmation, which have a minute."""
 
 _Ready = tuple[Message, Outgoing, PublishedJob]
+
+
+class Published(NamedTuple):
+    """A crawl job that is out, as a message and as what is remembered of it."""
+
+    message: Message
+    job: PublishedJob
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -64,7 +72,7 @@ class Publisher:
         resolver: CompositePriorityResolver,
         clock: Clock,
         times: DedupeTimes,
-        published: Callable[[Sequence[PublishedJob]], None],
+        published: Callable[[Sequence[Published]], None],
         parameters: Callable[[], HostTable[ParameterRule]] = _no_rules,
     ) -> None:
         self._producer = producer
@@ -176,7 +184,7 @@ class Publisher:
             for message, _, _ in ready:
                 logger.debug("published", extra=action("message.published", root_id=message.headers.root_id))
         if ready:
-            self._published([row for _, _, row in ready])
+            self._published([Published(message, job) for message, _, job in ready])
 
 
 def _batches(requests: Iterable[Request]) -> Iterator[list[Request]]:

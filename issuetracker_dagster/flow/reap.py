@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from issuetracker_dagster.errors import Malformed
+from issuetracker_dagster.errors import Malformed, PublishFailed
 from issuetracker_dagster.flow.buffer import release_marks
 from issuetracker_dagster.flow.dead_letter import bury, dead_bytes, dead_letter
 from issuetracker_dagster.model.buffer import decode_buffered
@@ -104,7 +104,13 @@ def _empty(
         entries = look(batch)
         if not entries:
             break
-        bury(producer, [letter(entry) for entry in entries])
+        letters = [letter(entry) for entry in entries]
+        try:
+            bury(producer, letters)
+        except PublishFailed as error:
+            there = set(map(id, error.arrived))
+            remove([entry for entry, one in zip(entries, letters, strict=True) if id(one) in there])
+            raise
         remove(entries)
         total += len(entries)
     if total:

@@ -10,19 +10,23 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from issuetracker_dagster.errors import RecordsRefused
+from issuetracker_dagster.errors import AlreadyRunning, PublishFailed, RecordsRefused, Unavailable
 from issuetracker_dagster.model.letters import Letter, LetterFilter, LetterState
 from issuetracker_dagster.model.message import Outgoing, Record
 from issuetracker_dagster.model.redrive import Left, redriven
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.dead_letters import DeadLetterIndex
+from issuetracker_dagster.ports.locks import LockHold, Locks
 
 logger = logging.getLogger(__name__)
 
 BATCH = 100
 RATE = 100
 """Letters a second unless told otherwise: what killed them may not bear more."""
+LOCK = "redrive"
+LOCK_MS = 60_000
+"""Longer than a batch takes. So long, too, must wait who comes after a redrive that was killed."""
 
 
 class RedriveOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +56,8 @@ class Redriver:
     """Redrives by the raw producer: redrives pass deduplication by and never wait in the buffer.
 
     `read` finds a letter's record in Kafka, or None when retention has removed it; it is asked only for what the index
-    doesn't keep itself.
+    doesn't keep itself. One redrive at a time: two would publish the same letters. While Redis is out, nothing keeps
+    them apart but the log.
     """
 
     def __init__(
@@ -62,11 +67,13 @@ class Redriver:
         read: Callable[[Letter], Record | None],
         publish: Callable[[Sequence[Outgoing]], None],
         clock: Clock,
+        locks: Callable[[], Locks],
     ) -> None:
         self._index = index
         self._read = read
         self._publish = publish
         self._clock = clock
+        self._locks = locks
 
     def run(
         self,
@@ -78,9 +85,24 @@ class Redriver:
     ) -> RedriveReport:
         """Redrive what is open and meant, oldest row first; `told` after each batch, `control` before it.
 
-        Letters that die while it runs are not taken up again. Raises `PublishFailed`, `Unavailable`; the next run goes
-        on from there.
+        Letters that die while it runs are not taken up again. Raises `AlreadyRunning` before anything is done, unless
+        it is a dry run; `PublishFailed`, `Unavailable`: the next run goes on from there.
         """
+        hold = None if options.dry_run else self._acquired()
+        try:
+            return self._run(wanted, options, told, control, hold)
+        finally:
+            if hold is not None:
+                self._released(hold)
+
+    def _run(
+        self,
+        wanted: LetterFilter,
+        options: RedriveOptions,
+        told: Callable[[RedriveReport], None],
+        control: Callable[[], str | None],
+        hold: LockHold | None,
+    ) -> RedriveReport:
         began_ms = self._clock.now_ms()
         before_ms = min(wanted.before_ms or began_ms, began_ms)
         meant = msgspec.structs.replace(wanted, states=(LetterState.OPEN,), before_ms=before_ms)
@@ -95,13 +117,13 @@ class Redriver:
                 break
             after = letters[-1].letter_id
             began = self._clock.monotonic()
-            sent = self._batch(letters, options, tally)
+            sent = self._batch(letters, options, tally, hold)
             told(tally.report())
             if sent and not options.dry_run:
                 self._clock.sleep(max(0.0, sent / options.rate - (self._clock.monotonic() - began)))
         return tally.report()
 
-    def _batch(self, letters: Sequence[Letter], options: RedriveOptions, tally: "_Tally") -> int:
+    def _batch(self, letters: Sequence[Letter], options: RedriveOptions, tally: "_Tally", hold: LockHold | None) -> int:
         kept = self._index.kept([letter.letter_id for letter in letters])
         ready: list[tuple[Letter, Outgoing]] = []
         for letter in letters:
@@ -110,13 +132,40 @@ class Redriver:
                 tally.left[found] += 1
             else:
                 ready.append((letter, found))
+        if hold is not None and not self._renewed(hold):
+            tally.stopped = "another redrive has taken over"
+            return 0
         sent = ready if options.dry_run else self._sent(ready, tally)
-        if sent and not options.dry_run:
-            self._index.mark([letter.letter_id for letter, _ in sent], LetterState.REDRIVEN, self._clock.now_ms())
-            logger.info("%d letters went round again", len(sent), extra=action("message.redriven", count=len(sent)))
         tally.redriven += len(sent)
         tally.by_topic.update(record.topic for _, record in sent)
         return len(sent)
+
+    def _acquired(self) -> LockHold | None:
+        try:
+            hold = self._locks().acquire(LOCK, LOCK_MS)
+        except Unavailable as error:
+            logger.warning("redriving without a lock: %s", error, extra=action("redis.unavailable"))
+            return None
+        if hold is None:
+            raise AlreadyRunning(
+                "another redrive is at work, `issuetracker dlq redrive` or a run of redrive_dead_letters: two would "
+                f"send the same letters. When it was killed, its lock ends within {LOCK_MS // 1000} s"
+            )
+        return hold
+
+    def _renewed(self, hold: LockHold) -> bool:
+        """Asked before each publish. A Redis that is out for a moment gives the lock to nobody else either."""
+        try:
+            return self._locks().renew(hold, LOCK_MS)
+        except Unavailable as error:
+            logger.warning("the redrive's lock wasn't renewed: %s", error, extra=action("redis.unavailable"))
+            return True
+
+    def _released(self, hold: LockHold) -> None:
+        try:
+            self._locks().release(hold)
+        except Unavailable as error:
+            logger.warning("the redrive's lock ends by itself: %s", error, extra=action("redis.unavailable"))
 
     def _decided(self, letter: Letter, record: Record | None, force: bool) -> Outgoing | Left:
         if record is None and letter.has_identity and (force or not letter.is_exhausted):
@@ -124,15 +173,25 @@ class Redriver:
         return redriven(letter, record, self._clock.now_ms(), force=force)
 
     def _sent(self, ready: Sequence[tuple[Letter, Outgoing]], tally: "_Tally") -> Sequence[tuple[Letter, Outgoing]]:
-        """Publish; returns what the broker has."""
+        """Publish, then mark what the broker has, also when it didn't take all; returns that."""
+        sent = ready
         try:
             self._publish([record for _, record in ready])
-            return ready
         except RecordsRefused as error:
             logger.warning("letters can't be redriven: %s", error, extra=action("publish.failed"))
             sent = [each for each in ready if not error.includes(each[1])]
             tally.left[Left.TOO_LARGE] += len(ready) - len(sent)
-            return sent
+        except PublishFailed as error:
+            arrived = set(map(id, error.arrived))
+            self._mark([letter for letter, record in ready if id(record) in arrived])
+            raise
+        self._mark([letter for letter, _ in sent])
+        return sent
+
+    def _mark(self, sent: Sequence[Letter]) -> None:
+        if sent:
+            self._index.mark([letter.letter_id for letter in sent], LetterState.REDRIVEN, self._clock.now_ms())
+            logger.info("%d letters went round again", len(sent), extra=action("message.redriven", count=len(sent)))
 
 
 class _Tally:

@@ -85,10 +85,13 @@ class RetryScheduler:
             self._retries.remove([entry for entry, record in sent if not error.includes(record)])
             now_ms = self._clock.now_ms()
             refused = [entry for entry, record in sent if error.includes(record)]
-            bury(
-                self._producer,
-                [dead_letter(entry.message, entry.stage, error.code, str(error), now_ms) for entry in refused],
-            )
+            letters = [dead_letter(entry.message, entry.stage, error.code, str(error), now_ms) for entry in refused]
+            try:
+                bury(self._producer, letters)
+            except PublishFailed as failed:
+                there = set(map(id, failed.arrived))
+                self._retries.remove([each for each, one in zip(refused, letters, strict=True) if id(one) in there])
+                raise
             self._retries.remove(refused)
             return
         self._retries.remove(entries)

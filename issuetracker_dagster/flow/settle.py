@@ -41,10 +41,15 @@ logger = logging.getLogger(__name__)
 
 
 class Done(msgspec.Struct, frozen=True):
-    """Acknowledge; `succeeded` tells whether the acknowledgement may ride on the next claim."""
+    """Acknowledge; `succeeded` tells whether the acknowledgement may ride on the next claim.
+
+    `due_ms` is when a message that was retried or recrawled comes again; `reason` is why, or why it died.
+    """
 
     succeeded: bool
     kind: str
+    reason: str = ""
+    due_ms: int | None = None
 
 
 class Later(msgspec.Struct, frozen=True):
@@ -57,6 +62,7 @@ class Later(msgspec.Struct, frozen=True):
     message: Message | None = None
     kind: str = "came_back"
     is_outage: bool = False
+    reason: str = ""
 
 
 class Deferred(msgspec.Struct, frozen=True):
@@ -65,12 +71,14 @@ class Deferred(msgspec.Struct, frozen=True):
     host: str
     at_ms: int
     kind: str = "deferred"
+    reason: str = ""
 
 
 class Kept(msgspec.Struct, frozen=True):
     """Nothing could be written anywhere: don't acknowledge, the source delivers it again."""
 
     kind: str = "kept"
+    reason: str = ""
 
 
 Settlement = Done | Later | Deferred | Kept
@@ -120,7 +128,7 @@ class Settler:
                     error,
                     extra=action("publish.failed", root_id=message.headers.root_id),
                 )
-                return Later(OUTAGE_DELAY_MS, is_outage=True)
+                return Later(OUTAGE_DELAY_MS, is_outage=True, reason=str(error))
         decision = decide(result, message.headers, self._policy, self._clock.now_ms(), self._jitter)
         try:
             return self._execute(decision, message, payload)
@@ -132,11 +140,13 @@ class Settler:
                 error,
                 extra=action("publish.failed", root_id=message.headers.root_id),
             )
-            return Kept() if isinstance(decision, DeadLetter) else Later(OUTAGE_DELAY_MS, is_outage=True)
+            if isinstance(decision, DeadLetter):
+                return Kept(reason=str(error))
+            return Later(OUTAGE_DELAY_MS, is_outage=True, reason=str(error))
         except PermanentError as error:
             if isinstance(decision, DeadLetter):
                 logger.error("the DLQ refused %s: %s", message.identity, error, extra=action("publish.failed"))
-                return Kept()
+                return Kept(reason=str(error))
             # What goes onward is refused by Kafka itself, most likely for its size: another try won't help.
             return self.settle(message, payload, error)
         except Exception as error:
@@ -157,17 +167,16 @@ class Settler:
             case Forward(outcome):
                 self._forward(message, outcome)
                 return Done(succeeded=True, kind="forwarded" if outcome.forward else outcome.note or "ended")
-            case ComeBack(delay_ms, is_outage=is_outage):
-                return Later(delay_ms, is_outage=is_outage)
-            case Defer(host, at_ms):
-                return Deferred(host, at_ms)
+            case ComeBack(delay_ms, reason, is_outage=is_outage):
+                return Later(delay_ms, is_outage=is_outage, reason=reason)
+            case Defer(host, at_ms, reason):
+                return Deferred(host, at_ms, reason=reason)
             case Retry(at_ms, reason):
                 return self._retry(message, at_ms, reason)
             case Recrawl(at_ms, reason):
                 return self._recrawl(message, payload, at_ms, reason)
             case DeadLetter(reason, error):
-                self._bury(message, reason, error)
-                return Done(succeeded=False, kind="dead_lettered")
+                return self._bury(message, reason, error)
 
     def _forward(self, message: Message, outcome: Outcome) -> None:
         if outcome.links:
@@ -188,7 +197,7 @@ class Settler:
     def _retry(self, message: Message, at_ms: int, reason: str) -> Settlement:
         again = next_attempt(message)
         if self._retry_in_place:
-            return Later(max(0, at_ms - self._clock.now_ms()), again, kind="retried")
+            return Later(max(0, at_ms - self._clock.now_ms()), again, kind="retried", reason=reason)
         topic = input_topic(self._facts.stage, message.headers.priority)
         return self._schedule(message, again, topic, at_ms, reason, "retried")
 
@@ -205,17 +214,16 @@ class Settler:
             self._retries.schedule(again, topic, self._facts.stage, at_ms)
         except Unavailable as unavailable:
             # The last resort before losing the failure: the DLQ takes it with both errors.
-            self._bury(message, "retry_unavailable", f"{reason}; and the retry couldn't be kept: {unavailable}")
-            return Done(succeeded=False, kind="dead_lettered")
+            return self._bury(message, "retry_unavailable", f"{reason}; and the retry couldn't be kept: {unavailable}")
         logger.info(
             "%s comes back: %s",
             message.identity,
             reason,
             extra=action("message.retried", root_id=message.headers.root_id, attempt=again.headers.attempt),
         )
-        return Done(succeeded=False, kind=kind)
+        return Done(succeeded=False, kind=kind, reason=reason, due_ms=at_ms)
 
-    def _bury(self, message: Message, reason: str, error: str) -> None:
+    def _bury(self, message: Message, reason: str, error: str) -> Done:
         bury(self._producer, [dead_letter(message, self._facts.stage, reason, error, self._clock.now_ms())])
         logger.warning(
             "%s is dead: %s: %s",
@@ -224,6 +232,7 @@ class Settler:
             error,
             extra=action("message.dead_lettered", root_id=message.headers.root_id, reason=reason),
         )
+        return Done(succeeded=False, kind="dead_lettered", reason=reason)
 
 
 def _requests(headers: Headers, links: Sequence[CrawlJob]) -> list[Request]:

@@ -1,7 +1,7 @@
 """One shift: a bounded worker run of a stage, which runs one crew after another as the stage's mode changes.
 
 A stage works from its queue while the intake's flag is on or the queue still holds anything, and straight from Kafka
-otherwise; fetch has one mode only.
+otherwise, or when nobody can say; fetch has one mode only.
 """
 
 import logging
@@ -28,11 +28,17 @@ MODE_EVERY_S = 2.0
 DRAINED_LOOK_MS = 5_000
 
 
+PAUSED = "paused"
+"""Told in place of the mode by a shift that claims next to nothing."""
+
+
 class Mode(StrEnum):
     """Where a stage's work comes from."""
 
     QUEUE = "queue"
     DIRECT = "direct"
+    WITHOUT_REDIS = "without redis"
+    """From Kafka, too, but only because nobody can say what the queue holds."""
 
 
 class RunningCrew(Protocol):
@@ -43,6 +49,10 @@ class RunningCrew(Protocol):
     def finish(self, timeout_s: float) -> Mapping[str, int]: ...
 
     def counts(self) -> Mapping[str, int]: ...
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it claims next to nothing, since nearly all of its messages died."""
 
     def check(self) -> None:
         """Raises the bug that left the crew without supply, if one did."""
@@ -104,7 +114,8 @@ def _is_drained(stage: Stage, queue: StageQueue, locks: Locks) -> bool | None:
 class Shift:
     """Runs until its time is over or `stop` is called.
 
-    `wanted_mode` returns None when it can't tell: a shift that begins then reads Kafka, one that runs goes on as it is.
+    `wanted_mode` returns None when it can't tell: a shift that begins then reads Kafka until it can, one that runs goes
+    on as it is.
     `control` is asked a few times a second and returns a reason to stop, or None. `run` blocks; an exception raised
     into its thread (an interrupt) ends the shift in order and is raised again, and so does a crew without supply.
     """
@@ -140,12 +151,16 @@ class Shift:
 
     def counts(self) -> Mapping[str, int]:
         """What has happened so far, for heartbeats."""
-        running = self._crew.counts() if self._crew else {}
+        crew = self._crew  # once: heartbeats ask from a thread of their own while a mode ends
+        running = crew.counts() if crew else {}
         return Counter(self._counts) + Counter(running)
 
     @property
     def mode(self) -> str:
-        """The present mode, empty before the first."""
+        """The present mode, empty before the first; `paused` in any mode, when nearly all messages died."""
+        crew = self._crew
+        if crew is not None and crew.is_paused:
+            return PAUSED
         return self._modes[-1] if self._modes else ""
 
     def run(self) -> ShiftSummary:
@@ -154,7 +169,7 @@ class Shift:
         logger.info("shift of %s began", self._stage.value, extra=action("shift.started", stage=self._stage.value))
         try:
             while not self._stop.is_set():
-                self._work_in_one_mode(self._wanted_mode() or Mode.DIRECT, deadline)
+                self._work_in_one_mode(self._wanted_mode() or Mode.WITHOUT_REDIS, deadline)
         except BaseException as error:
             self._reason = self._reason or f"ended by {type(error).__name__}"
             raise

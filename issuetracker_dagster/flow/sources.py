@@ -2,15 +2,16 @@
 
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import msgspec
 
 from issuetracker_dagster.errors import Malformed
 from issuetracker_dagster.flow.dead_letter import bury, dead_bytes
+from issuetracker_dagster.flow.starts import StartCounts
 from issuetracker_dagster.model.message import Message, Record, decode_envelope
-from issuetracker_dagster.model.queue import Lease
+from issuetracker_dagster.model.queue import SUSPECT_DEATHS, Lease
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.queue import StageQueue
@@ -34,14 +35,12 @@ class WorkSource(Protocol):
         When it raises, the acks may or may not have happened; they may be given again.
         """
 
-    def begin(self, delivery: Delivery) -> int:
-        """Its handler is about to run; returns its deliveries that may have cost a worker its life, this one included.
+    def begin(self, delivery: Delivery, *, alone: bool) -> int:
+        """Its handler is about to run; returns its starts that may have cost a worker its life, this one included.
 
-        Where no lease counts them the count is written first. Never raises for a server that is out.
+        Where no lease counts them they are written first. A message that turns out to be suspect hasn't been begun, as
+        long as it isn't `alone` in its process. Never raises for a server that is out.
         """
-
-    def withdraw(self, delivery: Delivery) -> None:
-        """It wasn't begun after all."""
 
     def ack(self, deliveries: Sequence[Delivery]) -> int:
         """Acknowledge now; returns how many were refused because another worker holds them by now."""
@@ -65,7 +64,11 @@ class WorkSource(Protocol):
 
 
 class QueueSource:
-    """Work from a stage queue. Poisonous envelopes go to the DLQ here, so that slots only see messages."""
+    """Work from a stage queue. Poisonous envelopes go to the DLQ here, so that slots only see messages.
+
+    The queue counts lost leases, whatever ended the worker. The first `in_company` of them make a message suspect; from
+    then on only its starts `alone` count, since a lease is also lost while it waits for its turn.
+    """
 
     def __init__(
         self,
@@ -74,12 +77,16 @@ class QueueSource:
         producer: Producer,
         clock: Clock,
         *,
+        alone: StartCounts,
+        in_company: int = SUSPECT_DEATHS,
         lease_ms: int = 60_000,
         pop_timeout_ms: int = 1_000,
     ) -> None:
         self._stage = stage
         self._queue = queue
         self._producer = producer
+        self._alone = alone
+        self._in_company = in_company
         self._clock = clock
         self._lease_ms = lease_ms
         self._pop_timeout_ms = pop_timeout_ms
@@ -94,40 +101,61 @@ class QueueSource:
     def claim(self, limit: int, acks: Sequence[Delivery]) -> Sequence[Delivery]:
         claim = self._queue.claim(secrets.token_hex(8), limit, self._lease_ms, _leases(acks))
         self._count_refused(len(claim.refused))
+        self._ended(acks)
         if not claim.leases:
             self._queue.wait(self._pop_timeout_ms)
         return [delivery for lease in claim.leases if (delivery := self._open(lease))]
 
-    def begin(self, delivery: Delivery) -> int:
-        return _lease(delivery).deliveries
-
-    def withdraw(self, delivery: Delivery) -> None:
-        """Nothing to do: an entry that is given back counts no delivery."""
+    def begin(self, delivery: Delivery, *, alone: bool) -> int:
+        deliveries = _lease(delivery).deliveries
+        if deliveries <= self._in_company:
+            return deliveries
+        return self._in_company + self._alone.begin(delivery.message, alone=alone)
 
     def ack(self, deliveries: Sequence[Delivery]) -> int:
         refused = len(self._queue.ack(_leases(deliveries))) if deliveries else 0
         self._count_refused(refused)
+        self._ended(deliveries)
         return refused
 
     def nack(self, delivery: Delivery, delay_ms: int, replacement: Message | None) -> None:  # noqa: ARG002
+        self._withdraw([delivery])
         self._queue.nack(_lease(delivery), delay_ms)
 
     def defer(self, delivery: Delivery, host: str, due_ms: int) -> None:  # noqa: ARG002
+        self._withdraw([delivery])
         self._queue.nack(_lease(delivery), max(0, due_ms - self._clock.now_ms()))
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
+        self._withdraw(deliveries)
         if deliveries:
             self._queue.release(_leases(deliveries))
 
     def keep(self, delivery: Delivery) -> None:
-        """Nothing to do: its lease runs out."""
+        """Its lease runs out; what was counted of it is taken back with the next claim."""
+        self._alone.withdrawn(delivery.message)
 
     def extend(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         stale = set(self._queue.extend(_leases(deliveries), self._lease_ms)) if deliveries else set()
         return [delivery for delivery in deliveries if _lease(delivery).member in stale]
 
     def close(self) -> None:
-        """Nothing to let go of: leases are given back by whoever holds them."""
+        """Leases are given back by whoever holds them."""
+        self._alone.close()
+
+    def _ended(self, deliveries: Sequence[Delivery]) -> None:
+        for delivery in self._suspects(deliveries):
+            self._alone.ended(delivery.message)
+        self._alone.flush()
+
+    def _withdraw(self, deliveries: Sequence[Delivery]) -> None:
+        for delivery in self._suspects(deliveries):
+            self._alone.withdrawn(delivery.message)
+        self._alone.flush()
+
+    def _suspects(self, deliveries: Sequence[Delivery]) -> Iterator[Delivery]:
+        """Those that have a count of their own, which is next to none."""
+        return (delivery for delivery in deliveries if _lease(delivery).deliveries > self._in_company)
 
     def _open(self, lease: Lease) -> Delivery | None:
         try:

@@ -81,6 +81,8 @@ def empty_page(message: Message, payload: Payload | None, result: Outcome | Base
     if not isinstance(payload, RawContentRef) or not is_empty_page(result) or not host_of(payload.url):
         return None
     headers = message.headers
+    if headers.is_reparse:
+        return None  # old pages read again say nothing about how their host answers today
     job = CrawlJob(
         url=payload.url,
         source=payload.source or "upgrade",

@@ -168,19 +168,18 @@ class Crew:
 
     def _handle(self, slot: Slot, delivery: Delivery, rest: Sequence[Delivery]) -> Settlement | None:
         """How the message ended; None when it was taken from this slot because its handler hung."""
-        count = slot.source.begin(delivery)
+        count = slot.source.begin(delivery, alone=False)
         if count > self._max_deliveries:
             words = f"its worker died {count - 1} times"
             return self._work.fail(delivery, PermanentError(words, code="max_deliveries"))
         if not is_suspect(count, self._max_deliveries):
             return self._run(slot, delivery, rest)
-        slot.source.withdraw(delivery)
         self._ack(slot)
         if not self._turns.alone(self._stopping.is_set):
             return Later(ALONE_DELAY_MS, kind="waited_to_be_alone")
         slot.is_alone = True
         try:
-            slot.source.begin(delivery)
+            slot.source.begin(delivery, alone=True)
             return self._run(slot, delivery, rest)
         finally:
             slot.is_alone = False

@@ -9,6 +9,7 @@ from issuetracker_dagster.adapters.memory.readers import MemoryLag
 from issuetracker_dagster.errors import PublishFailed
 from issuetracker_dagster.flow.buffer import BufferingProducer
 from issuetracker_dagster.flow.drain import BufferDrainer
+from issuetracker_dagster.flow.drain_batch import Job
 from issuetracker_dagster.model.buffer import BufferedJob, encode_buffered
 from issuetracker_dagster.model.drain import DrainSummary
 from issuetracker_dagster.model.headers import Headers, headers_from_raw
@@ -32,6 +33,8 @@ class DrainWorld(World):
         self.buffers = {Topic.CRAWL_NORMAL.value: self.normal, Topic.CRAWL_LOW.value: self.low}
         self.switch = MemoryBufferSwitch(self.clock)
         self.memory_lag = MemoryLag(self.broker)
+        self.buffered: list[Outgoing] = []
+        self.drained: list[Job] = []
 
     def first_publisher(self, **changes: Any) -> BufferingProducer:
         parts: dict[str, Any] = {
@@ -39,6 +42,7 @@ class DrainWorld(World):
             "buffers": self.buffers,
             "is_on": self.switch.is_on,
             "clock": self.clock,
+            "buffered": self.buffered.extend,
         }
         return BufferingProducer(**parts | changes)
 
@@ -56,6 +60,7 @@ class DrainWorld(World):
             "target": 1_000,
             "batch": 5,
             "interval_ms": 30_000,
+            "drained": self.drained.extend,
         }
         return BufferDrainer(**parts | changes)
 

@@ -33,8 +33,8 @@ def parts() -> list[type]:
 
 
 def _is_part(kind: type) -> bool:
-    """Not a protocol and not a value, of which None may be one."""
-    is_value = issubclass(kind, Enum) or (issubclass(kind, msgspec.Struct) and kind is not StageWork)
+    """Not a protocol and not a value, of which None may be one; an error is a value, too."""
+    is_value = issubclass(kind, Enum | BaseException) or (issubclass(kind, msgspec.Struct) and kind is not StageWork)
     return not is_value and not getattr(kind, "_is_protocol", False)
 
 

@@ -90,9 +90,14 @@ def test_finding_1_every_path_resolves_by_the_rules_and_inherits_nothing(
     assert (b"1", b"2", b"3")[expected - 1] == dict(record.headers)["priority"]
 
 
-def test_finding_1_only_publish_gives_a_message_headers_of_its_own() -> None:
-    """A path that made its own headers would make up a priority; all others carry or evolve the ones they got."""
-    assert set(_modules_that_call("Headers")) == {"flow/publish.py", "model/headers.py"}
+def test_finding_1_only_publish_and_reparse_give_a_message_headers_of_its_own() -> None:
+    """A path that made its own headers would make up a priority; all others carry or evolve the ones they got.
+
+    A reparse is ordered by somebody who says how urgent it is, and its page has no message any more to carry from. A
+    trial sends none.
+    """
+    sending = {"flow/publish.py", "model/headers.py", "model/reparse.py"}
+    assert set(_modules_that_call("Headers")) == sending | {"wiring/trial.py"}
 
 
 def test_finding_1_only_who_was_told_a_priority_asks_for_one() -> None:

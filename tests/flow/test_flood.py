@@ -10,8 +10,10 @@ from issuetracker_dagster.flow.flood import FIRST_PAUSE_S, JUDGED, LONGEST_PAUSE
 from issuetracker_dagster.flow.flood_gate import GatedSource, NotedWork
 from issuetracker_dagster.flow.handle import StageWork
 from issuetracker_dagster.flow.settle import Done, Later, Settlement
+from issuetracker_dagster.flow.shift import Mode, Shift
 from issuetracker_dagster.flow.slot import Pool
 from issuetracker_dagster.flow.sources import QueueSource
+from issuetracker_dagster.flow.supplied import SuppliedCrew
 from issuetracker_dagster.flow.work import Crew
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, RawContentRef
@@ -109,15 +111,40 @@ def test_a_probe_without_a_verdict_is_followed_by_another() -> None:
     assert flooded.guard.allows(7) == 1
 
 
-def test_what_was_in_hand_when_the_pause_began_does_not_lengthen_it() -> None:
+@pytest.mark.parametrize("ended", [DEAD, GOOD])
+@pytest.mark.parametrize("after_s", [0, FIRST_PAUSE_S - PROBE_S, FIRST_PAUSE_S - 0.1])
+def test_what_was_in_hand_when_the_pause_began_neither_lengthens_nor_ends_it(ended: Settlement, after_s: float) -> None:
     flooded = Guarded()
     flooded.floods()
-    flooded.ends(DEAD, 50)
-    flooded.passes(FIRST_PAUSE_S)
+    flooded.passes(after_s)
+    flooded.ends(ended, 50)
+    assert flooded.guard.allows(7) == 0
+    flooded.passes(FIRST_PAUSE_S - after_s)
     assert flooded.guard.allows(7) == 1
 
 
+@pytest.mark.parametrize("crews", [1, 2, 4, 8])
+def test_however_many_shifts_a_stage_has_they_lose_two_hundred_letters_together(crews: int) -> None:
+    guards = [FloodGuard(Stage.PARSER, FakeClock(), share=0.9, crews=crews) for _ in range(crews)]
+    letters = 0
+    while any(guard.allows(1) for guard in guards):
+        for guard in guards:
+            if guard.allows(1):
+                guard.note(DEAD)
+                letters += 1
+    assert letters == JUDGED
+
+
+def test_a_shift_that_lacks_something_on_its_machine_holds_up_no_other() -> None:
+    broken, healthy = (FloodGuard(Stage.PARSER, FakeClock(), share=0.9, crews=2) for _ in range(2))
+    for _ in range(JUDGED):
+        broken.note(DEAD)
+        healthy.note(GOOD)
+    assert (broken.allows(1), healthy.allows(1)) == (0, 1)
+
+
 def test_a_crew_whose_handler_is_broken_keeps_its_messages_and_handles_them_when_it_is_mended() -> None:
+    """Its shift says so in its signs of life, from the pause to the probe that comes through."""
     world, hands = World(SystemClock()), FakeClock()  # the guard's clock stands still until the test moves it
     queue = world.queue()
     queue.push([queue_entry(message(f"m{n}")) for n in range(3 * JUDGED)])
@@ -139,16 +166,27 @@ def test_a_crew_whose_handler_is_broken_keeps_its_messages_and_handles_them_when
         settler=world.settler(Stage.PARSER),
         urls=None,
     )
-    source = QueueSource(Stage.PARSER, queue, world.producer, world.clock, pop_timeout_ms=0)
+    source = QueueSource(Stage.PARSER, queue, world.producer, world.clock, alone=world.alone_counts(), pop_timeout_ms=0)
     guard = FloodGuard(Stage.PARSER, hands, share=0.9)
     gate = GatedSource(source, guard, world.clock)
     crew = Crew(NotedWork(work, guard), [Pool(gate, 1, "parser")], world.clock, max_batch=10)
-    crew.start()
+    shift = Shift(
+        Stage.PARSER,
+        wanted_mode=lambda: Mode.QUEUE,
+        open_crew=lambda _: SuppliedCrew(crew, [gate], [], guard),
+        clock=world.clock,
+        duration_ms=60_000,
+    )
+    thread = threading.Thread(target=shift.run)
+    thread.start()
     eventually(lambda: len(world.records(Topic.DLQ)) >= JUDGED)
     assert stays(lambda: len(world.records(Topic.DLQ)) < JUDGED + 10, for_s=0.5)
+    assert shift.mode == "paused"
     broken.clear()
     hands.advance(FIRST_PAUSE_S * 1000)
     eventually(lambda: queue.depth().total == 0)
-    crew.finish(2)
+    assert shift.mode == "queue"
+    shift.stop("the test is over")
+    thread.join(10)
     assert len(world.records(Topic.NORMALIZED)) + len(world.records(Topic.DLQ)) == 3 * JUDGED
     assert len(world.records(Topic.NORMALIZED)) > 2 * JUDGED - 10

@@ -154,6 +154,20 @@ def test_a_queue_lost_in_the_middle_of_a_tick_is_filled_again_by_the_next() -> N
     assert waiting >= {one.identity for one in early}
 
 
+def test_a_queue_lost_while_shifts_read_kafka_without_redis_is_filled_again_all_the_same() -> None:
+    world = World()
+    sent = [message(f"m{n}") for n in range(6)]
+    world.send(Topic.FETCHED, *sent)
+    world.intake(world.queue()).tick(8_000)
+    world.send(Topic.FETCHED, *[message(f"late{n}") for n in range(20)])
+    blind = MemoryGroupReader(world.broker, [Topic.FETCHED.value], GROUP, keeps_notes=True)
+    blind.settled(blind.poll(100, 1_000))
+    blind.close()
+    wiped = world.queue()
+    assert world.intake(wiped).tick(8_000).rewound_to_ms is not None
+    assert {lease.member for lease in wiped.claim("c", 100, 60_000).leases} >= {one.identity for one in sent}
+
+
 def test_a_refilled_queue_is_not_refilled_twice() -> None:
     world = World()
     world.send(Topic.FETCHED, *[message(f"m{n}") for n in range(6)])

@@ -3,8 +3,9 @@
 import pytest
 
 from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.flow import shift as shift_module
 from issuetracker_dagster.flow.intake import intake_lock
-from issuetracker_dagster.flow.shift import Mode, mode_of_queue
+from issuetracker_dagster.flow.shift import Mode, Shift, mode_of_queue
 from issuetracker_dagster.model.queue import queue_entry
 from issuetracker_dagster.model.stage import Stage
 from tests.flow.world import World, message
@@ -46,6 +47,40 @@ def test_entries_that_appear_after_the_switch_bring_the_stage_back_to_its_queue(
     assert mode() is Mode.DIRECT
     queue.push([queue_entry(message("late"))])
     assert mode() is Mode.QUEUE
+
+
+def test_a_shift_that_begins_without_redis_reads_kafka_until_it_knows_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shift_module, "MODE_EVERY_S", 0.0)
+    answers: list[Mode | None] = [None, None, Mode.DIRECT]
+    opened: list[Mode] = []
+
+    class Idle:
+        is_paused = False
+
+        def start(self) -> None: ...
+        def check(self) -> None: ...
+
+        def counts(self) -> dict[str, int]:
+            return {}
+
+        def finish(self, timeout_s: float) -> dict[str, int]:
+            return {}
+
+    def open_crew(mode: Mode) -> Idle:
+        opened.append(mode)
+        if mode is Mode.DIRECT:
+            shift.stop("the test is over")
+        return Idle()
+
+    shift = Shift(
+        Stage.PARSER,
+        wanted_mode=lambda: answers.pop(0) if len(answers) > 1 else answers[0],
+        open_crew=open_crew,
+        clock=World().clock,
+        duration_ms=600_000,
+    )
+    assert shift.run().modes == ("without redis", "direct")
+    assert opened == [Mode.WITHOUT_REDIS, Mode.DIRECT]
 
 
 def test_a_queue_that_cannot_be_reached_says_nothing_about_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:

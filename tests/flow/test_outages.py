@@ -51,7 +51,9 @@ def test_34_a_server_that_is_out_is_asked_about_once_a_second_and_slot_however_m
     run: StageWork[RawContentRef] = StageWork(
         stage=Stage.PARSER, payload_type=RawContentRef, handler=handler, settler=world.settler(Stage.PARSER)
     )
-    source = QueueSource(Stage.PARSER, queue, world.producer, world.clock, pop_timeout_ms=20)
+    source = QueueSource(
+        Stage.PARSER, queue, world.producer, world.clock, alone=world.alone_counts(), pop_timeout_ms=20
+    )
     crew = Crew(run, [Pool(source, 2)], world.clock)
     crew.start()
     try:

@@ -51,7 +51,7 @@ class Handling:
             return self._handle(context.root_id)
         finally:
             with self._lock:
-                self.at_work.remove(context.root_id)
+                self.at_work.discard(context.root_id)
 
     def close(self) -> None:
         pass
@@ -62,7 +62,7 @@ class Stand:
 
     def __init__(self) -> None:
         self.world = World(SystemClock())
-        self.queue = self.world.queue()
+        self.queue = self.world.queue(max_deliveries=100)
         self.frontier = MemoryFrontier(QueueLimits(max_deliveries=1_000), self.world.clock)
         self._closing: list[Callable[[], object]] = []
 
@@ -73,13 +73,20 @@ class Stand:
         source = DirectSource(feed, shelf, self.world.start_counts())
         crew = self._crew(handler, Pool(source, slots), lease_ms)
         self._closing += [source.close, feed.close, lambda: crew.finish(grace_s)]
+        self._reader = reader
         feed.start()
         crew.start()
         return crew
 
     def on_queue(self, handler: Handling, slots: int = 1, lease_ms: int = 60_000) -> Crew:
         source = QueueSource(
-            Stage.PARSER, self.queue, self.world.producer, self.world.clock, lease_ms=lease_ms, pop_timeout_ms=20
+            Stage.PARSER,
+            self.queue,
+            self.world.producer,
+            self.world.clock,
+            alone=self.world.alone_counts(),
+            lease_ms=lease_ms,
+            pop_timeout_ms=20,
         )
         crew = self._crew(handler, Pool(source, slots), lease_ms)
         self._closing.append(lambda: crew.finish(2))
@@ -118,6 +125,11 @@ class Stand:
             for _ in range(times):
                 self.world.starts.begin(f"{root_id}:0")
 
+    def died_alone(self, times: int, root_id: str) -> None:
+        """Workers died while they handled this one from the queue and nothing else."""
+        for _ in range(times):
+            self.world.alone_starts.begin(f"{root_id}:0")
+
     def lost_leases(self, times: int, *root_ids: str) -> None:
         """Workers died while they held these from the queue."""
         self.queue.push([queue_entry(message(root_id)) for root_id in root_ids])
@@ -125,6 +137,10 @@ class Stand:
             claims = [self.queue.claim(f"dead{time}-{n}", 1, 1).leases for n in range(len(root_ids))]
             assert sum(map(len, claims)) == len(root_ids)
             eventually(lambda: self.queue.reap() + self.queue.depth().ready >= len(root_ids))
+
+    def rebalance(self) -> None:
+        """The partitions of `direct` go to another member, which begins with what isn't committed, and come back."""
+        self._reader.give_up(frozenset(self.world.broker.partitions([Topic.FETCHED.value])))
 
     def reasons(self) -> dict[str, str]:
         return {
@@ -192,6 +208,69 @@ def test_44_a_worker_that_ends_in_order_leaves_no_count_of_what_it_gives_back(st
     stand.close()
     assert not stand.world.starts.counts
     stuck.set()
+
+
+def test_44_on_a_queue_deaths_count_from_the_moment_that_a_message_was_alone(stand: Stand) -> None:
+    """Two shared deaths and three alone are five; leases lost beside others, however many, are nobody's deaths."""
+    stand.lost_leases(9, "poison", "accused", "unlucky")
+    stand.died_alone(3, "poison")
+    stand.died_alone(2, "accused")
+    handler = Handling(done)
+    stand.on_queue(handler)
+    eventually(lambda: stand.queue.depth().total == 0)
+    assert stand.reasons() == {"poison": "max_deliveries"}
+    assert sorted(handler.asked) == ["accused", "unlucky"]
+    eventually(lambda: not stand.world.alone_starts.counts)
+
+
+@pytest.mark.parametrize("mode", ["queue", "direct"])
+def test_44_what_happens_while_a_suspect_waits_to_be_alone_is_no_death_of_its_own(stand: Stand, mode: str) -> None:
+    """The one that it waits for may be the one that ends the process."""
+    deadly, waits = threading.Event(), "suspect:0"
+
+    def wait(root_id: str) -> Outcome:
+        if root_id == "deadly":
+            deadly.wait(10)
+        return Outcome(note="done")
+
+    handler = Handling(wait)
+    if mode == "direct":
+        stand.died(2, "suspect")
+        stand.world.send(Topic.FETCHED, message("deadly"))
+        crew = stand.direct(handler, slots=2)
+        eventually(lambda: handler.at_work == {"deadly"})
+        stand.world.send(Topic.FETCHED, message("suspect"))
+    else:
+        stand.lost_leases(2, "suspect")
+        stand.queue.push([queue_entry(message("deadly", Priority.HIGH))])
+        crew = stand.on_queue(handler, slots=2)
+    eventually(lambda: not crew._turns.are_open)
+    counted = stand.world.starts.counts if mode == "direct" else stand.world.alone_starts.counts
+    assert counted.get(waits, 0) == (2 if mode == "direct" else 0)
+    deadly.set()
+    eventually(lambda: "suspect" in handler.asked)
+    eventually(lambda: not counted)
+
+
+def test_44_a_partition_that_goes_to_another_member_takes_the_starts_of_its_messages_with_it(stand: Stand) -> None:
+    """However often it changes hands while its handlers run, nobody has died of the message."""
+    never = threading.Event()
+
+    def slow(root_id: str) -> Outcome:
+        never.wait(20)
+        return Outcome(note="done")
+
+    stand.world.send(Topic.FETCHED, message("slow"))
+    handler = Handling(slow)
+    crew = stand.direct(handler, slots=7)
+    for times in range(1, 7):
+        eventually(lambda times=times: len(handler.asked) == times)  # type: ignore[misc]
+        assert stand.world.starts.counts["slow:0"] == 1
+        stand.rebalance()
+    never.set()
+    eventually(lambda: crew.counts().get("done") == 7)
+    eventually(lambda: not stand.world.starts.counts)
+    assert stand.reasons() == {}
 
 
 def test_44_a_message_whose_workers_died_twice_is_handled_alone(stand: Stand) -> None:
@@ -275,7 +354,7 @@ def test_44_a_job_that_lines_up_for_its_host_keeps_no_start(stand: Stand) -> Non
 
 
 def test_44_work_goes_on_while_starts_cannot_be_counted(stand: Stand, caplog: pytest.LogCaptureFixture) -> None:
-    def out(*args: object) -> int:
+    def out(*args: object, **named: object) -> int:
         raise Unavailable("Redis is out")
 
     stand.world.starts.begin = stand.world.starts.note = out  # type: ignore[method-assign, assignment]

@@ -1,20 +1,21 @@
 """Redriving: back to where it failed, with its history, at least once, and never round and round."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from issuetracker_dagster.adapters.memory.readers import MemoryIntakeReader
-from issuetracker_dagster.errors import PermanentError, PublishFailed
+from issuetracker_dagster.errors import AlreadyRunning, PermanentError, PublishFailed, Unavailable
 from issuetracker_dagster.flow.dlq_index import DLQ_GROUP, DeadLetterIndexer
-from issuetracker_dagster.flow.redrive import BATCH, RedriveOptions, Redriver, RedriveReport
+from issuetracker_dagster.flow.redrive import BATCH, LOCK, LOCK_MS, RedriveOptions, Redriver, RedriveReport
 from issuetracker_dagster.model.headers import Headers
 from issuetracker_dagster.model.letters import MAX_REDRIVES, Letter, LetterFilter, LetterState
 from issuetracker_dagster.model.message import Message, Origin, Outgoing, Record, message_of
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.redrive import Left, lives
 from issuetracker_dagster.model.stage import Stage, Topic
+from issuetracker_dagster.ports.locks import LockHold, Locks
 from tests.dead_letters import written
 from tests.flow.world import World, crawl_message, message
 
@@ -52,10 +53,24 @@ class DlqWorld(World):
         found = self.broker.log((Topic.DLQ.value, letter.dlq_partition)).read(letter.dlq_offset, 1)
         return next((record for record in found if record.origin.offset == letter.dlq_offset), None)
 
-    def redrive(self, options: RedriveOptions = ONCE, wanted: LetterFilter = ALL) -> RedriveReport:
-        return Redriver(index=self.index, read=self.read, publish=self.producer.publish, clock=self.clock).run(
-            wanted, options
+    def redriver(
+        self,
+        *,
+        read: Callable[[Letter], Record | None] | None = None,
+        publish: Callable[[Sequence[Outgoing]], None] | None = None,
+        locks: Callable[[], Locks] | None = None,
+    ) -> Redriver:
+        """With those parts instead of the world's own."""
+        return Redriver(
+            index=self.index,
+            read=read or self.read,
+            publish=publish or self.producer.publish,
+            clock=self.clock,
+            locks=locks or (lambda: self.locks),
         )
+
+    def redrive(self, options: RedriveOptions = ONCE, wanted: LetterFilter = ALL) -> RedriveReport:
+        return self.redriver().run(wanted, options)
 
 
 def fetched(world: World) -> list[Message]:
@@ -152,7 +167,7 @@ def test_letters_that_die_again_while_it_runs_are_not_taken_up_again() -> None:
         at_ms = world.clock.now_ms()
         world.indexed(*(written(message_of_outgoing(each).root_id, generation=1, at_ms=at_ms) for each in records))
 
-    redriver = Redriver(index=world.index, read=world.read, publish=publish_and_die, clock=world.clock)
+    redriver = world.redriver(publish=publish_and_die)
     assert redriver.run(ALL, RedriveOptions(rate=2)).redriven == 5
     assert world.index.count(ALL) == 5
 
@@ -238,7 +253,7 @@ def test_a_redrive_whose_broker_falls_away_goes_on_loses_none_and_repeats_at_mos
         if sent == 2:
             raise PublishFailed("acknowledged by nobody, though it is there")
 
-    redriver = Redriver(index=world.index, read=world.read, publish=publish, clock=world.clock)
+    redriver = world.redriver(publish=publish)
     with pytest.raises(PublishFailed):
         redriver.run(ALL, ONCE)
     assert redriver.run(ALL, ONCE).redriven == 2 * BATCH
@@ -247,10 +262,78 @@ def test_a_redrive_whose_broker_falls_away_goes_on_loses_none_and_repeats_at_mos
     assert sum(counts.values()) == len(roots) + BATCH
 
 
+def test_letters_that_arrived_before_the_broker_failed_are_not_sent_again() -> None:
+    world = DlqWorld()
+    world.indexed(*(written(f"r{n}") for n in range(3)))
+    fails = iter([True])
+
+    def publish(records: Sequence[Outgoing]) -> None:
+        if next(fails, False):
+            world.producer.publish(records[:2])
+            raise PublishFailed("one partition has no leader", arrived=records[:2])
+        world.producer.publish(records)
+
+    redriver = world.redriver(publish=publish)
+    with pytest.raises(PublishFailed):
+        redriver.run(ALL, ONCE)
+    assert redriver.run(ALL, ONCE).redriven == 1
+    assert Counter(found.identity for found in fetched(world)) == {f"r{n}:1": 1 for n in range(3)}
+
+
 def test_it_stops_when_told_and_says_so() -> None:
     world = DlqWorld()
     world.indexed(*(written(f"r{n}") for n in range(3)))
-    redriver = Redriver(index=world.index, read=world.read, publish=world.producer.publish, clock=world.clock)
+    redriver = world.redriver()
     told = iter([None, "interrupted"])
     report = redriver.run(ALL, RedriveOptions(rate=1), control=lambda: next(told))
     assert (report.redriven, report.stopped) == (1, "interrupted")
+
+
+def test_a_second_redrive_is_told_of_the_first_and_does_nothing() -> None:
+    world = DlqWorld()
+    world.indexed(*(written(f"r{n}") for n in range(5)))
+    refused: list[str] = []
+
+    def publish(records: Sequence[Outgoing]) -> None:
+        with pytest.raises(AlreadyRunning) as caught:
+            world.redrive()
+        refused.append(str(caught.value))
+        assert world.redrive(RedriveOptions(dry_run=True)).redriven > 0
+        world.producer.publish(records)
+
+    first = world.redriver(publish=publish)
+    assert first.run(ALL, RedriveOptions(rate=2)).redriven == 5
+    assert len(refused) == 3
+    assert "another redrive is at work" in refused[0]
+    assert Counter(found.identity for found in fetched(world)) == {f"r{n}:1": 1 for n in range(5)}
+    assert world.redrive() == RedriveReport()  # the lock is free again
+
+
+def test_a_redrive_that_was_held_up_past_its_lock_sends_nothing_beside_its_successor() -> None:
+    world = DlqWorld()
+    world.indexed(*(written(f"r{n}", b"x" * 50_000) for n in range(5)))
+
+    def read_for_long(letter: Letter) -> Record | None:
+        world.fake_clock.advance(LOCK_MS + 1)
+        taken.append(world.locks.acquire(LOCK, 10 * LOCK_MS))
+        return world.read(letter)
+
+    taken: list[LockHold | None] = []
+    held_up = world.redriver(read=read_for_long)
+    assert held_up.run(ALL, RedriveOptions(rate=1)) == RedriveReport(stopped="another redrive has taken over")
+    assert fetched(world) == []
+    (successor,) = filter(None, taken)
+    assert world.locks.release(successor)  # which it left alone
+    assert world.redrive().redriven == 5
+
+
+def test_a_redrive_goes_on_without_a_lock_while_redis_is_out(caplog: pytest.LogCaptureFixture) -> None:
+    world = DlqWorld()
+    world.indexed(written())
+
+    def out() -> Locks:
+        raise Unavailable("Redis is out")
+
+    redriver = world.redriver(locks=out)
+    assert redriver.run(ALL, ONCE).redriven == 1
+    assert "without a lock: Redis is out" in caplog.text

@@ -46,9 +46,9 @@ def test_a_wildcard_does_not_match_the_bare_domain() -> None:
 @pytest.mark.parametrize("expression", ["(a+)+$", "(.{0,100}a){0,10};$", "((a*)*)*b", ".*.*.*.*=.*;"])
 def test_nested_quantifiers_cannot_hang_the_match(expression: str) -> None:
     table = HostTable([("a.com", expression, "hit"), ("a.com", "^/never/", "other")])
-    began = time.monotonic()
+    began = time.process_time()
     assert table.find("http://a.com/" + "a" * 5_000 + "!") is None
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("host", ["News.example.com", "http://a.com", "a.com:80", "a.*.com", "a com", ""])

@@ -46,8 +46,10 @@ def test_a_transient_error_waits_longer_each_time_and_dies_after_the_last_attemp
     delays = []
     current = message()
     for _ in range(2):
-        assert settler.settle(current, None, TransientError("later")) == Done(succeeded=False, kind="retried")
+        settlement = settler.settle(current, None, TransientError("later"))
         (entry,) = world.retry_set.due(10**15)
+        reason = "TransientError: later"
+        assert settlement == Done(succeeded=False, kind="retried", reason=reason, due_ms=entry.due_ms)
         delays.append(entry.due_ms - world.clock.now_ms())
         world.retry_set.remove([entry])
         assert entry.message.headers.generation == current.headers.generation + 1
@@ -111,7 +113,7 @@ def test_recrawls_end_after_the_last_one() -> None:
 
 def test_a_busy_url_comes_back_shortly_with_its_attempt_unchanged() -> None:
     settlement = World().settler(Stage.PARSER).settle(message(), None, UrlBusy("busy"))
-    assert settlement == Later(2_000)
+    assert settlement == Later(2_000, reason="busy")
 
 
 def test_an_outage_uses_up_no_attempt() -> None:
@@ -124,12 +126,14 @@ def test_an_outage_uses_up_no_attempt() -> None:
 
 def test_a_host_that_is_not_due_defers_its_job() -> None:
     settlement = World().settler(Stage.FETCH).settle(crawl_message("https://a.com/"), None, NotDue("a.com", 77, "rate"))
-    assert settlement == Deferred("a.com", 77)
+    assert settlement == Deferred("a.com", 77, reason="rate")
 
 
 def test_a_bug_counts_as_transient_for_its_message() -> None:
     world = World()
-    assert world.settler(Stage.PARSER).settle(message(), None, KeyError("bug")) == Done(succeeded=False, kind="retried")
+    settlement = world.settler(Stage.PARSER).settle(message(), None, KeyError("bug"))
+    assert isinstance(settlement, Done)
+    assert (settlement.kind, settlement.reason) == ("retried", "KeyError: 'bug'")
 
 
 class BrokenRetries:
@@ -160,4 +164,6 @@ def test_a_forward_that_kafka_does_not_take_is_tried_again_without_an_attempt() 
     world = World()
     world.broker.stop()
     settlement = world.settler(Stage.PARSER).settle(message(), None, Outcome(forward=CONTENT))
-    assert settlement == Later(5_000, is_outage=True)
+    assert isinstance(settlement, Later)
+    assert (settlement.delay_ms, settlement.is_outage) == (5_000, True)
+    assert settlement.reason

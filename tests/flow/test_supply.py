@@ -16,12 +16,12 @@ from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.shift import Mode, Shift
 from issuetracker_dagster.flow.slot import Pool
 from issuetracker_dagster.flow.sources import Delivery, QueueSource
+from issuetracker_dagster.flow.supplied import SuppliedCrew
 from issuetracker_dagster.flow.work import Crew
 from issuetracker_dagster.model.message import Outgoing, Record
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import Lease, QueueEntry, QueueLimits, queue_entry
 from issuetracker_dagster.model.stage import CRAWL_TOPICS, FACTS, Stage, Topic
-from issuetracker_dagster.wiring.crews import SuppliedCrew
 from tests.flow.world import Doing, World, crawl_message, message
 from tests.waiting import eventually
 
@@ -49,7 +49,7 @@ class Fetching:
         frontier_feed = FrontierFeed(self.frontier, shelves, world.producer, world.clock, lease_ms)
         source = FetchSource(feed, self.frontier, shelf, world.start_counts(), world.clock, lease_ms)
         crew = Crew(Doing(run), [Pool(source, 1)], world.clock, lease_ms=lease_ms, max_batch=1)
-        self._crew = SuppliedCrew(crew, [source], [frontier_feed, feed])
+        self._crew = SuppliedCrew(crew, [source], [frontier_feed, feed], None)
         self._crew.start()
         return self._crew
 
@@ -106,6 +106,8 @@ def test_a_bug_while_reading_kafka_leaves_the_group_and_is_raised_by_the_crew(fe
 
 class Unsupplied:
     """A crew whose supply ended by a bug."""
+
+    is_paused = False
 
     def __init__(self) -> None:
         self.finished = 0
@@ -278,8 +280,10 @@ def test_acks_that_came_too_late_show_in_the_figures() -> None:
         queue.ack([delivery.receipt])  # as if another worker had finished it meanwhile
         return Done(succeeded=True, kind="ended")
 
-    source = QueueSource(Stage.PARSER, queue, world.producer, world.clock, pop_timeout_ms=20)
-    crew = SuppliedCrew(Crew(Doing(run), [Pool(source, 1)], world.clock), [source], [])
+    source = QueueSource(
+        Stage.PARSER, queue, world.producer, world.clock, alone=world.alone_counts(), pop_timeout_ms=20
+    )
+    crew = SuppliedCrew(Crew(Doing(run), [Pool(source, 1)], world.clock), [source], [], None)
     crew.start()
     eventually(lambda: crew.counts().get("acks_refused") == 1)
     assert crew.finish(2)["acks_refused"] == 1

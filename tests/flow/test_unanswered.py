@@ -177,7 +177,9 @@ def test_a_bug_below_the_handlers_repeats_nothing_that_succeeded_before_it(
             raise KeyError("a bug below the handlers")
         return Done(succeeded=True, kind="ended")
 
-    source = QueueSource(Stage.PARSER, queue, world.producer, world.clock, lease_ms=60_000, pop_timeout_ms=20)
+    source = QueueSource(
+        Stage.PARSER, queue, world.producer, world.clock, alone=world.alone_counts(), lease_ms=60_000, pop_timeout_ms=20
+    )
     crew = Crew(Doing(run), [Pool(source, 1)], world.clock)
     crew.start()
     eventually(lambda: queue.depth().leased == 1 and len(asked) == 7)
@@ -202,7 +204,9 @@ def test_leases_are_extended_on_after_a_bug_while_extending(started: Started) ->
         release.wait(10)
         return Done(succeeded=True, kind="ended")
 
-    source = QueueSource(Stage.PARSER, queue, world.producer, world.clock, lease_ms=600, pop_timeout_ms=20)
+    source = QueueSource(
+        Stage.PARSER, queue, world.producer, world.clock, alone=world.alone_counts(), lease_ms=600, pop_timeout_ms=20
+    )
     crew = Crew(Doing(run), [Pool(source, 1)], world.clock, lease_ms=600)
     crew.start()
     eventually(lambda: queue.depth().leased == 1)

@@ -68,7 +68,7 @@ def test_a_page_with_neither_title_nor_body_and_one_with_a_title_only_both_count
     world = World()
     results: list[Outcome | BaseException] = [NOTHING, TITLE_ONLY, NOTHING, TITLE_ONLY, NOTHING]
     settled = [settle(world, page(f"p{number}"), result) for number, result in enumerate(results)]
-    dead, stored = Done(succeeded=False, kind="dead_lettered"), Done(succeeded=True, kind="forwarded")
+    dead, stored = Done(succeeded=False, kind="dead_lettered", reason="empty"), Done(succeeded=True, kind="forwarded")
     assert settled == [dead, stored, dead, stored, dead]
     assert (len(world.records(Topic.DLQ)), len(world.records(Topic.NORMALIZED)), len(crawled(world))) == (3, 2, 5)
 
@@ -163,10 +163,12 @@ def test_the_message_waits_until_kafka_has_the_upgrade_and_nothing_is_published_
     empties(world, 4)
     last = page("p4")
     world.broker.stop()
-    assert settle(world, last) == Later(5_000, is_outage=True)
-    assert settle(world, last) == Later(5_000, is_outage=True)
+    for _ in range(2):
+        settlement = settle(world, last)
+        assert isinstance(settlement, Later)
+        assert (settlement.delay_ms, settlement.is_outage) == (5_000, True)
     world.broker.start()
-    assert settle(world, last) == Done(succeeded=False, kind="dead_lettered")
+    assert settle(world, last) == Done(succeeded=False, kind="dead_lettered", reason="empty")
     assert len({headers_from_raw(record.headers).root_id for record in crawled(world)}) == 5
     rule = world.stores.parser_rules.fetcher_rule(HOST)
     assert rule is not None
@@ -201,14 +203,14 @@ class RedisIsOut:
 def test_without_redis_there_is_no_upgrade_and_messages_go_their_normal_way() -> None:
     world = World()
     world.empty_pages = RedisIsOut()  # type: ignore[assignment]
-    assert empties(world, 6) == [Done(succeeded=False, kind="dead_lettered")] * 6
+    assert empties(world, 6) == [Done(succeeded=False, kind="dead_lettered", reason="empty")] * 6
     assert crawled(world) == []
 
 
 def test_what_was_published_counts_though_redis_is_out_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     monkeypatch.setattr(world.empty_pages, "upgraded", RedisIsOut().upgraded)
-    assert empties(world, 10) == [Done(succeeded=False, kind="dead_lettered")] * 10
+    assert empties(world, 10) == [Done(succeeded=False, kind="dead_lettered", reason="empty")] * 10
     assert len(crawled(world)) == 5
 
 

@@ -58,7 +58,13 @@ class Works:
 
     def crew(self, handler: Handling, slots: int = 1, lease_ms: int = 60_000) -> Crew:
         source = QueueSource(
-            Stage.PARSER, self.queue, self.world.producer, self.world.clock, lease_ms=lease_ms, pop_timeout_ms=50
+            Stage.PARSER,
+            self.queue,
+            self.world.producer,
+            self.world.clock,
+            alone=self.world.alone_counts(),
+            lease_ms=lease_ms,
+            pop_timeout_ms=50,
         )
         urls = HeldUrls(self.processing, Stage.PARSER, lease_ms)
         work: StageWork[RawContentRef] = StageWork(

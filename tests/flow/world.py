@@ -54,12 +54,17 @@ class World:
         self.empty_pages = MemoryEmptyPages(self.clock)
         self.stores = MemoryStores()
         self.starts = MemoryStarts()
+        self.alone_starts = MemoryStarts()
         self.blacklist: HostTable[BlacklistMode] = HostTable(())
         self.published: list[PublishedJob] = []
         self.parameters: HostTable[ParameterRule] = HostTable(())
 
     def start_counts(self) -> StartCounts:
         return StartCounts(self.starts)
+
+    def alone_counts(self) -> StartCounts:
+        """For a crew on a queue, which counts only the starts of messages that are alone."""
+        return StartCounts(self.alone_starts, in_company=0)
 
     def publisher(self) -> Publisher:
         return Publisher(
@@ -69,7 +74,7 @@ class World:
             resolver=standard_chain(lambda: self.rules, {"wire": Priority.HIGH}),
             clock=self.clock,
             times=DedupeTimes(),
-            published=self.published.extend,
+            published=lambda out: self.published.extend(each.job for each in out),
             parameters=lambda: self.parameters,
         )
 
@@ -136,6 +141,21 @@ class NoDlq(MemoryProducer):
         if any(record.topic == Topic.DLQ for record in records):
             raise PublishFailed("dlq has no leader")
         super().publish(records)
+
+
+class HalfDlq(MemoryProducer):
+    """A producer whose broker takes each letter, but answers for every second one of the first batch only."""
+
+    failed = False
+
+    def publish(self, records: Sequence[Outgoing]) -> None:
+        if self.failed or any(record.topic != Topic.DLQ for record in records):
+            super().publish(records)
+            return
+        self.failed = True
+        there = records[::2]
+        super().publish(there)
+        raise PublishFailed("dlq lost a leader", arrived=there)
 
 
 class Doing:
