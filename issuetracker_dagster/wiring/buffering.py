@@ -17,7 +17,8 @@ from issuetracker_dagster.flow.drain import BufferDrainer
 from issuetracker_dagster.flow.lag import LagWithin
 from issuetracker_dagster.flow.throttle import BacklogThrottler
 from issuetracker_dagster.model.buffer import BufferState
-from issuetracker_dagster.model.stage import FACTS, Stage, Topic
+from issuetracker_dagster.model.limits import Limits, LimitsByBand
+from issuetracker_dagster.model.stage import BAND_OF_TOPIC, FACTS, Stage, Topic
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.ports.buffer import SWITCH_LASTS_MS, BufferSwitch
 from issuetracker_dagster.ports.locks import Heartbeats
@@ -95,7 +96,11 @@ class Buffering(Connections):
 
     def _first_publisher(self) -> BufferingProducer:
         return BufferingProducer(
-            raw=self.producer, buffers=self._by_name(), is_on=self.buffering_is_on, clock=self.clock
+            raw=self.producer,
+            buffers=self._by_name(),
+            is_on=self.buffering_is_on,
+            clock=self.clock,
+            buffered=self.telemetry.steps.buffered,
         )
 
     @property
@@ -145,6 +150,7 @@ class Buffering(Connections):
             target=publish.publisher_redis_buffer_target_backlog,
             batch=publish.publisher_redis_buffer_drain_batch,
             interval_ms=publish.publisher_redis_buffer_drain_interval,
+            drained=self.telemetry.steps.drained,
         )
 
     def lag_within(self, timeout_ms: int) -> LagWithin:
@@ -162,6 +168,7 @@ class BufferHealth(msgspec.Struct, frozen=True):
     switch_is_on: bool
     silent_ms: int | None
     now_ms: int
+    age_limits: Limits = Limits(0, 0)
 
     @property
     def drainer_is_silent(self) -> bool:
@@ -176,9 +183,10 @@ class BufferHealth(msgspec.Struct, frozen=True):
 def buffer_health(wiring: Buffering) -> list[BufferHealth]:
     """Both buffers at this moment; raises `Unavailable`."""
     is_on, silent_ms = wiring.buffer_switch.is_on(), drainer_silence_ms(wiring.heartbeats)
-    now_ms = wiring.clock.now_ms()
+    now_ms, check = wiring.clock.now_ms(), wiring.settings.check
+    ages = LimitsByBand(check.age_warn, check.age_error)
     return [
-        BufferHealth(topic, buffer.state(), buffer.max_len, is_on, silent_ms, now_ms)
+        BufferHealth(topic, buffer.state(), buffer.max_len, is_on, silent_ms, now_ms, ages.of(BAND_OF_TOPIC[topic]))
         for topic, buffer in wiring.buffers.items()
     ]
 

@@ -11,18 +11,20 @@ from issuetracker_dagster.adapters.kafka.lag import KafkaLag
 from issuetracker_dagster.adapters.kafka.producer import KafkaTopicProducer
 from issuetracker_dagster.adapters.kafka.topics import ensure_topics
 from issuetracker_dagster.adapters.redis.client import RedisClient, connect
-from issuetracker_dagster.adapters.redis.counters import RedisCounters
 from issuetracker_dagster.adapters.redis.empty_pages import RedisEmptyPages
 from issuetracker_dagster.adapters.redis.frontier import RedisFrontier
 from issuetracker_dagster.adapters.redis.heartbeats import RedisHeartbeats
 from issuetracker_dagster.adapters.redis.hosts import RedisHostGate
 from issuetracker_dagster.adapters.redis.locks import RedisLocks
+from issuetracker_dagster.adapters.redis.metrics import RedisMetricStore
 from issuetracker_dagster.adapters.redis.retries import RedisRetrySet
 from issuetracker_dagster.adapters.redis.urls import RedisIngestionLock, RedisProcessingLock
 from issuetracker_dagster.adapters.sql.engine import connect as connect_sql
 from issuetracker_dagster.adapters.sql.stores import SqlStores
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.flow.published import PublishedLog
+from issuetracker_dagster.flow.telemetry import Telemetry
+from issuetracker_dagster.flow.watched import WatchedProducer, is_letter
 from issuetracker_dagster.model.queue import QueueLimits
 from issuetracker_dagster.pipeline import topic_partitions
 from issuetracker_dagster.settings.load import Settings
@@ -102,9 +104,26 @@ class Connections:
         return self._part("published_log", lambda: PublishedLog(self.stores.published_recent, self.clock))
 
     @property
-    def producer(self) -> KafkaTopicProducer:
+    def telemetry(self) -> Telemetry:
+        """What this process tells about its messages; asks Redis and SQL only when it has something for them."""
+        return self._part("telemetry", self._telemetry)
+
+    def _telemetry(self) -> Telemetry:
+        made = Telemetry(
+            add=lambda batch: self.metric_store.add(batch),
+            write=lambda lines: self.stores.message_trace.write(lines),
+            clock=self.clock,
+        )
+        made.start()
+        return made
+
+    @property
+    def producer(self) -> WatchedProducer:
         self.ready()
-        return self._part("producer", lambda: KafkaTopicProducer(self.kafka))
+        return self._part("producer", self._producer)
+
+    def _producer(self) -> WatchedProducer:
+        return WatchedProducer(KafkaTopicProducer(self.kafka), meant=is_letter, told=self.telemetry.steps.buried)
 
     @property
     def lag(self) -> KafkaLag:
@@ -119,8 +138,8 @@ class Connections:
         return self._part("heartbeats", lambda: RedisHeartbeats(self.redis))
 
     @property
-    def counters(self) -> RedisCounters:
-        return self._part("counters", lambda: RedisCounters(self.redis))
+    def metric_store(self) -> RedisMetricStore:
+        return self._part("metric_store", lambda: RedisMetricStore(self.redis))
 
     @property
     def locks(self) -> RedisLocks:
@@ -148,6 +167,10 @@ class Connections:
 
     def close(self) -> None:
         """Let go of what was opened."""
+        with self._lock:
+            telemetry: Telemetry | None = self._parts.pop("telemetry", None)
+        if telemetry is not None:
+            telemetry.close()  # it asks for Redis and SQL once more
         with self._lock:
             for name in ("published_log", "producer", "stores"):
                 if name in self._parts:

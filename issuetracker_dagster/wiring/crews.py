@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from issuetracker_dagster.adapters.kafka.group import KafkaGroupReader
 from issuetracker_dagster.adapters.local_starts import LocalStarts
@@ -19,10 +19,13 @@ from issuetracker_dagster.flow.settle import Settler
 from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.shift import Mode, Shift, mode_of_queue
 from issuetracker_dagster.flow.slot import Pool
-from issuetracker_dagster.flow.sources import QueueSource, WorkSource
+from issuetracker_dagster.flow.sources import QueueSource
 from issuetracker_dagster.flow.starts import StartCounts
+from issuetracker_dagster.flow.supplied import SuppliedCrew
+from issuetracker_dagster.flow.watched import WatchedHandler, WatchedWork
 from issuetracker_dagster.flow.work import Crew
 from issuetracker_dagster.model.priority import Priority
+from issuetracker_dagster.model.queue import deaths_in_company
 from issuetracker_dagster.model.stage import CRAWL_TOPICS, Stage
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.pipeline import PIPELINE, StageRow
@@ -31,52 +34,6 @@ from issuetracker_dagster.wiring.handlers import build_handler
 from issuetracker_dagster.wiring.parts import Wiring
 
 logger = logging.getLogger(__name__)
-
-
-class Feed(Protocol):
-    """A thread that supplies a crew."""
-
-    def start(self) -> None: ...
-
-    def check(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class SuppliedCrew:
-    """A crew and the feeds that supply it, started and closed together in the right order."""
-
-    def __init__(self, crew: Crew, sources: Sequence[WorkSource], feeds: Sequence[Feed]) -> None:
-        self._crew = crew
-        self._sources = sources
-        self._feeds = feeds
-
-    def start(self) -> None:
-        """Supply first, then slots."""
-        for feed in self._feeds:
-            feed.start()
-        self._crew.start()
-
-    def finish(self, timeout_s: float) -> Mapping[str, int]:
-        """Slots first, so that their acknowledgements are part of the last commit of the feeds; then the feeds, so that
-        nothing is put on a shelf that was given back.
-        """
-        self._crew.finish(timeout_s)
-        for feed in self._feeds:
-            feed.close()
-        for source in self._sources:
-            source.close()
-        return self.counts()
-
-    def check(self) -> None:
-        """Raises the bug that ended a feed, if one did."""
-        for feed in self._feeds:
-            feed.check()
-
-    def counts(self) -> Mapping[str, int]:
-        """What has happened so far; `acks_refused` are those that came too late, when others held the message."""
-        refused = sum(source.refused_acks for source in self._sources if isinstance(source, QueueSource))
-        return {**self._crew.counts(), "acks_refused": refused} if refused else self._crew.counts()
 
 
 @contextmanager
@@ -112,31 +69,36 @@ def open_crew(wiring: Wiring, row: StageRow, handler: Handler[Any], mode: Mode) 
     """The crew of a stage: on its queue, straight from Kafka, or fetch with its frontier."""
     if mode is Mode.QUEUE:
         return _queue_crew(wiring, row, handler)
-    return _direct_crew(wiring, row, handler) if row.has_queue else _fetch_crew(wiring, row, handler)
+    return _direct_crew(wiring, row, handler, mode) if row.has_queue else _fetch_crew(wiring, row, handler)
 
 
 def _queue_crew(wiring: Wiring, row: StageRow, handler: Handler[Any]) -> SuppliedCrew:
     queue = wiring.settings.queue(row.stage.value)
     source = QueueSource(
         row.stage,
-        wiring.queue(row.stage),
+        wiring.watched_queue(row.stage),
         wiring.producer,
         wiring.clock,
+        alone=StartCounts(RedisStarts(wiring.redis, f"{row.facts.group}:alone"), in_company=0),
+        in_company=deaths_in_company(row.max_deliveries(wiring.settings)),
         lease_ms=queue.zset_lease,
         pop_timeout_ms=queue.zset_pop_timeout,
     )
-    crew = _crew(wiring, row, handler, [Pool(source, row.workers(wiring.settings), row.stage.value)])
-    return SuppliedCrew(crew, [source], [])
+    guard = _flood_guard(wiring, row)
+    crew = _crew(wiring, row, handler, [Pool(source, row.workers(wiring.settings), row.stage.value)], guard)
+    return SuppliedCrew(crew, [source], [], guard)
 
 
-def _direct_crew(wiring: Wiring, row: StageRow, handler: Handler[Any]) -> SuppliedCrew:
+def _direct_crew(wiring: Wiring, row: StageRow, handler: Handler[Any], mode: Mode) -> SuppliedCrew:
+    knows_queue = mode is not Mode.WITHOUT_REDIS
     workers = row.workers(wiring.settings)
     shelf = Shelf(wiring.clock, capacity=2 * workers)
-    feed = _topic_feed(wiring, row, {topic.value: shelf for topic in row.facts.inputs})
-    has_redis = _redis_answers(wiring, row)
+    feed = _topic_feed(wiring, row, {topic.value: shelf for topic in row.facts.inputs}, keeps_notes=not knows_queue)
+    has_redis = knows_queue and _redis_answers(wiring, row)
     source = DirectSource(feed, shelf, _starts(wiring, row, has_redis=has_redis))
-    crew = _crew(wiring, row, handler, [Pool(source, workers, row.stage.value)], has_redis=has_redis)
-    return SuppliedCrew(crew, [source], [feed])
+    guard = _flood_guard(wiring, row)
+    crew = _crew(wiring, row, handler, [Pool(source, workers, row.stage.value)], guard, has_redis=has_redis)
+    return SuppliedCrew(crew, [source], [feed], guard)
 
 
 def _fetch_crew(wiring: Wiring, row: StageRow, handler: Handler[Any]) -> SuppliedCrew:
@@ -158,11 +120,19 @@ def _fetch_crew(wiring: Wiring, row: StageRow, handler: Handler[Any]) -> Supplie
         )
         for priority, size in sizes.items()
     ]
-    return SuppliedCrew(_crew(wiring, row, handler, pools), [pool.source for pool in pools], [frontier_feed, feed])
+    return SuppliedCrew(
+        _crew(wiring, row, handler, pools, None), [pool.source for pool in pools], [frontier_feed, feed], None
+    )
 
 
 def _crew(
-    wiring: Wiring, row: StageRow, handler: Handler[Any], pools: Sequence[Pool], *, has_redis: bool = True
+    wiring: Wiring,
+    row: StageRow,
+    handler: Handler[Any],
+    pools: Sequence[Pool],
+    guard: FloodGuard | None,
+    *,
+    has_redis: bool = True,
 ) -> Crew:
     lease_ms = row.lease_ms(wiring.settings)
     settler = Settler(
@@ -176,15 +146,16 @@ def _crew(
         retry_in_place=not has_redis,
     )
     urls = HeldUrls(wiring.processing_lock, row.stage, lease_ms) if has_redis else None
-    work: StageWork[Any] = StageWork(
+    steps = wiring.telemetry.steps
+    inner: StageWork[Any] = StageWork(
         stage=row.stage,
         payload_type=row.payload,
-        handler=handler,
+        handler=WatchedHandler(handler, row.stage, steps, wiring.clock),
         settler=settler,
         urls=urls,
     )
+    work = WatchedWork(inner, row.stage, steps, wiring.clock)
     max_batch = wiring.settings.queue(row.stage.value).zset_pop_batch_size if row.has_queue else 1
-    guard = _flood_guard(wiring, row)
     if guard:
         pools = [Pool(GatedSource(pool.source, guard, wiring.clock), pool.size, pool.name) for pool in pools]
     return Crew(
@@ -201,19 +172,26 @@ def _crew(
 def _flood_guard(wiring: Wiring, row: StageRow) -> FloodGuard | None:
     """None for fetch, too: hundreds of dead links are an answer of the web, no fault of the stage."""
     share = wiring.settings.retry.dlq_pause_share
-    return FloodGuard(row.stage, wiring.clock, share=share) if share and row.has_queue else None
+    if not share or not row.has_queue:
+        return None
+    return FloodGuard(row.stage, wiring.clock, share=share, crews=wiring.settings.slots(row.stage.value))
 
 
 def _starts(wiring: Wiring, row: StageRow, *, has_redis: bool) -> StartCounts:
-    if has_redis:
-        return StartCounts(RedisStarts(wiring.redis, row.facts.group))
-    return StartCounts(LocalStarts(wiring.settings.home / "starts.db", row.facts.group))
+    group = row.facts.group
+    starts = RedisStarts(wiring.redis, group) if has_redis else LocalStarts(wiring.settings.home / "starts.db", group)
+    return StartCounts(starts, deaths_in_company(row.max_deliveries(wiring.settings)))
 
 
 def _topic_feed(
-    wiring: Wiring, row: StageRow, shelves: Mapping[str, Shelf], confirm: Callable[[], None] = lambda: None
+    wiring: Wiring,
+    row: StageRow,
+    shelves: Mapping[str, Shelf],
+    confirm: Callable[[], None] = lambda: None,
+    *,
+    keeps_notes: bool = False,
 ) -> TopicFeed:
-    reader = KafkaGroupReader(wiring.kafka, list(shelves), row.facts.group)
+    reader = KafkaGroupReader(wiring.kafka, list(shelves), row.facts.group, keeps_notes=keeps_notes)
     return TopicFeed(row.stage, reader, shelves, wiring.producer, wiring.clock, confirm)
 
 

@@ -3,12 +3,16 @@
 Each builder imports its own stage, so that a worker run doesn't pay the start-up time and the memory of the others.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.ports.handler import Handler
 from issuetracker_dagster.ports.language_model import LanguageModel
 from issuetracker_dagster.wiring.parts import Wiring
+
+if TYPE_CHECKING:
+    from issuetracker_dagster.stages.fetch.options import FetchOptions
+    from issuetracker_dagster.stages.validate.options import ValidateOptions
 
 
 def build_handler(stage: Stage, wiring: Wiring) -> Handler[Any]:
@@ -17,14 +21,12 @@ def build_handler(stage: Stage, wiring: Wiring) -> Handler[Any]:
     return builders[stage](wiring)
 
 
-def _fetch(wiring: Wiring) -> Handler[Any]:
-    from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
-    from issuetracker_dagster.stages.fetch.handler import FetchHandler
+def fetch_options(wiring: Wiring) -> "FetchOptions":
+    """The limits of fetching, from the settings."""
     from issuetracker_dagster.stages.fetch.options import FetchOptions
-    from issuetracker_dagster.stages.fetch.robots import Robots
 
     fetch = wiring.settings.fetch
-    options = FetchOptions(
+    return FetchOptions(
         user_agent=fetch.user_agent,
         timeout_ms=fetch.timeout,
         max_bytes=fetch.max_bytes,
@@ -32,7 +34,15 @@ def _fetch(wiring: Wiring) -> Handler[Any]:
         robots=fetch.robots,
         default_rule=wiring.default_fetcher_rule,
     )
-    fetcher = AiohttpFetcher(allow_private_addresses=fetch.allow_private_addresses)
+
+
+def _fetch(wiring: Wiring) -> Handler[Any]:
+    from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
+    from issuetracker_dagster.stages.fetch.handler import FetchHandler
+    from issuetracker_dagster.stages.fetch.robots import Robots
+
+    options = fetch_options(wiring)
+    fetcher = AiohttpFetcher(allow_private_addresses=wiring.settings.fetch.allow_private_addresses)
     stores = wiring.stores
     robots = Robots(fetcher, wiring.clock, options, stores.seeds)
     gate = wiring.host_gate
@@ -59,13 +69,18 @@ def _parser(wiring: Wiring) -> Handler[Any]:
     )
 
 
-def _validate(wiring: Wiring) -> Handler[Any]:
-    from issuetracker_dagster.stages.validate.handler import ValidateHandler
+def validate_options(wiring: Wiring) -> "ValidateOptions":
+    """The limits of validating, from the settings."""
     from issuetracker_dagster.stages.validate.options import ValidateOptions
 
     verdict = wiring.settings.verdict
-    limits = {name: getattr(verdict, name) for name in type(verdict).model_fields}
-    return ValidateHandler(wiring.stores.contents, wiring.clock, ValidateOptions(**limits))
+    return ValidateOptions(**{name: getattr(verdict, name) for name in type(verdict).model_fields})
+
+
+def _validate(wiring: Wiring) -> Handler[Any]:
+    from issuetracker_dagster.stages.validate.handler import ValidateHandler
+
+    return ValidateHandler(wiring.stores.contents, wiring.clock, validate_options(wiring))
 
 
 def _enrich(wiring: Wiring) -> Handler[Any]:

@@ -1,6 +1,6 @@
 """The parts of the flow in one process, built from its connections when they are first asked for, and shared."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from issuetracker_dagster.adapters.kafka.arrivals import KafkaArrivals
 from issuetracker_dagster.adapters.kafka.intake import KafkaIntakeReader
@@ -9,7 +9,7 @@ from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
 from issuetracker_dagster.flow.dedupe import DedupeTimes
 from issuetracker_dagster.flow.dlq_index import DLQ_GROUP, DeadLetterIndexer
 from issuetracker_dagster.flow.intake import ZSetIntake
-from issuetracker_dagster.flow.publish import Publisher
+from issuetracker_dagster.flow.publish import Published, Publisher
 from issuetracker_dagster.flow.redrive import Redriver
 from issuetracker_dagster.flow.refresh import PriorityRulesRefresher
 from issuetracker_dagster.flow.requests import name_of
@@ -18,6 +18,9 @@ from issuetracker_dagster.flow.retry import RetryScheduler
 from issuetracker_dagster.flow.rules import HostTable
 from issuetracker_dagster.flow.schedule import ScheduleReport, publish_due_seeds
 from issuetracker_dagster.flow.upgrade import HostUpgrader
+from issuetracker_dagster.flow.watched import WatchedProducer, is_no_letter
+from issuetracker_dagster.flow.watched_queue import WatchedQueue
+from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.priority import Priority, priority_from_label
 from issuetracker_dagster.model.retry import RetryPolicy
 from issuetracker_dagster.model.rules import BlacklistMode, FetcherRule
@@ -37,7 +40,11 @@ class Wiring(Buffering):
 
     @property
     def retries(self) -> RetryScheduler:
-        return self._part("retries", lambda: RetryScheduler(self.retry_set, self.producer, self.clock))
+        return self._part("retries", self._retries)
+
+    def _retries(self) -> RetryScheduler:
+        producer = WatchedProducer(self.producer, meant=is_no_letter, told=self.telemetry.steps.relayed)
+        return RetryScheduler(self.retry_set, producer, self.clock)
 
     @property
     def publisher(self) -> Publisher:
@@ -57,9 +64,14 @@ class Wiring(Buffering):
                 article_ms=self.settings.publish.ingestion_lock_ttl,
                 category_ms=self.settings.publish.category_guard_ttl,
             ),
-            published=self.published_log.note,
+            published=self.tell_published,
             parameters=self.parameters,
         )
+
+    def tell_published(self, published: Sequence[Published]) -> None:
+        """Remember what went out, for previews of rules and for its trace."""
+        self.published_log.note([each.job for each in published])
+        self.telemetry.steps.published(published)
 
     @property
     def parameters(self) -> Snapshot[HostTable[ParameterRule]]:
@@ -116,6 +128,10 @@ class Wiring(Buffering):
             f"queue:{stage}", lambda: PriorityZSetQueue(self.redis, key, queue_limits(self.settings, stage))
         )
 
+    def watched_queue(self, stage: Stage) -> WatchedQueue:
+        """The same for those who move messages through it: it tells what they do."""
+        return WatchedQueue(self.queue(stage), stage, self.telemetry.steps)
+
     def intake(self, stage: Stage) -> ZSetIntake:
         """The intake of a stage; its consumer stays open between ticks."""
         self.ready()
@@ -125,7 +141,7 @@ class Wiring(Buffering):
             lambda: ZSetIntake(
                 stage,
                 reader=KafkaIntakeReader(self.kafka, facts.inputs[0].value, facts.group),
-                queue=self.queue(stage),
+                queue=self.watched_queue(stage),
                 retries=self.retry_set,
                 producer=self.producer,
                 locks=self.locks,
@@ -158,16 +174,21 @@ class Wiring(Buffering):
 
     @property
     def redriver(self) -> Redriver:
-        # Kafka is asked for only when it is needed: a dry run works without, unless a letter isn't kept in the index.
+        # Servers are asked for only when they are needed: a dry run works without, unless a letter isn't kept in the
+        # index.
         return self._part(
             "redriver",
             lambda: Redriver(
                 index=self.stores.dead_letters,
                 read=lambda letter: self.letter_reader.read(letter),
-                publish=lambda records: self.producer.publish(records),
+                publish=lambda records: self._redrive(records),
                 clock=self.clock,
+                locks=lambda: self.locks,
             ),
         )
+
+    def _redrive(self, records: Sequence[Outgoing]) -> None:
+        WatchedProducer(self.producer, meant=is_no_letter, told=self.telemetry.steps.redriven).publish(records)
 
     def retry_policy(self) -> RetryPolicy:
         """Bounds of retrying, from the settings."""
