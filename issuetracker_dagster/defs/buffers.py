@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Iterator
 import dagster as dg
 
 from issuetracker_dagster.defs.assets import BUFFERED, buffer_key
-from issuetracker_dagster.defs.checks import as_evaluation
-from issuetracker_dagster.model.durations import about_duration, exact_duration
+from issuetracker_dagster.defs.results import as_evaluation, result
+from issuetracker_dagster.model.durations import about_duration
+from issuetracker_dagster.model.limits import Level
 from issuetracker_dagster.wiring.buffering import DRAINER_SILENT_AFTER_MS, BufferHealth, buffer_health
 from issuetracker_dagster.wiring.parts import Wiring
 
@@ -14,8 +15,6 @@ AssetEvent = dg.AssetObservation | dg.AssetCheckEvaluation
 
 FULL_SHARE = 0.8
 """Share of `PUBLISHER_REDIS_BUFFER_MAX_LEN` above which a buffer counts as too full: the oldest jobs will fall out."""
-LONG_WAIT_MS = 3_600_000
-"""Time in a buffer above which a job counts as held back for too long."""
 
 
 def buffer_observations(found: Iterable[BufferHealth]) -> Iterator[dg.AssetObservation]:
@@ -36,20 +35,29 @@ def _figures(health: BufferHealth) -> dict[str, int | float | bool]:
 
 
 def judge_backlog(health: BufferHealth) -> dg.AssetCheckResult:
-    """Whether the buffer has room left and its jobs don't wait for too long."""
+    """Whether the buffer has room left."""
     backlog, limit = health.state.backlog, int(health.max_len * FULL_SHARE)
+    is_full = bool(health.max_len) and backlog > limit
     room = f"more than {limit} of {health.max_len} would be too many" if health.max_len else "there is no limit"
-    return dg.AssetCheckResult(
-        passed=(backlog <= limit or not health.max_len) and health.oldest_age_ms <= LONG_WAIT_MS,
-        severity=dg.AssetCheckSeverity.WARN,
-        asset_key=buffer_key(health.topic),
-        check_name="backlog",
-        description=(
-            f"{backlog} jobs wait; {room}. The first in line has waited {about_duration(health.oldest_age_ms)}; more "
-            f"than {exact_duration(LONG_WAIT_MS)} would be too long"
-        ),
-        metadata=_figures(health),
+    helps = (
+        ". When it is full, the oldest go to the DLQ: PUBLISHER_REDIS_BUFFER_MAX_LEN makes room, and more workers of "
     )
+    said = f"{backlog} jobs wait; {room}" + (f"{helps}fetch work it off" if is_full else "")
+    level = Level.WARN if is_full else Level.WELL
+    return result(buffer_key(health.topic), "backlog", level, said, _figures(health))
+
+
+def judge_dwell(health: BufferHealth) -> dg.AssetCheckResult:
+    """Whether jobs don't wait in the buffer for too long."""
+    level = health.age_limits.level(health.oldest_age_ms // 1000 * 1000)
+    said = f"the first in line has waited {about_duration(health.oldest_age_ms)}"
+    if level is not Level.WELL:
+        said += (
+            ", longer than CHECK_AGE_WARN or CHECK_AGE_ERROR allows. Jobs leave the buffer while Kafka has fewer than "
+            f"PUBLISHER_REDIS_BUFFER_TARGET_BACKLOG unread in {health.topic.value}: `issuetracker top` shows whether "
+            "fetch keeps up and whether this buffer is paused, the newest drain_backlog run what it does"
+        )
+    return result(buffer_key(health.topic), "dwell", level, said, {"oldest_age_s": health.oldest_age_ms // 1000})
 
 
 def judge_drained(health: BufferHealth) -> dg.AssetCheckResult:
@@ -91,7 +99,11 @@ def _how_drained(health: BufferHealth) -> str:
     return f"a drain run has shown itself within {within}; {health.state.backlog} jobs wait"
 
 
-JUDGES: dict[str, Callable[[BufferHealth], dg.AssetCheckResult]] = {"backlog": judge_backlog, "drained": judge_drained}
+JUDGES: dict[str, Callable[[BufferHealth], dg.AssetCheckResult]] = {
+    "backlog": judge_backlog,
+    "dwell": judge_dwell,
+    "drained": judge_drained,
+}
 
 
 def buffer_checks() -> list[dg.AssetChecksDefinition]:

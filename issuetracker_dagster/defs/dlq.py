@@ -4,7 +4,10 @@ import dagster as dg
 from pydantic import Field
 
 from issuetracker_dagster.defs.fence import Fence, interrupts
+from issuetracker_dagster.defs.progress import Progress
 from issuetracker_dagster.defs.ticks import guarded
+from issuetracker_dagster.defs.watched import watched
+from issuetracker_dagster.errors import AlreadyRunning
 from issuetracker_dagster.flow.dlq_index import IndexReport
 from issuetracker_dagster.flow.redrive import RATE, RedriveOptions, RedriveReport
 from issuetracker_dagster.model.letters import STAGES, LetterFilter
@@ -14,7 +17,6 @@ from issuetracker_dagster.wiring.parts import Wiring
 
 REDRIVE_JOB = "redrive_dead_letters"
 TICK_BUDGET_MS = 8_000
-TOLD_EVERY_S = 5.0
 DEFAULT_LIMIT = 1_000
 
 
@@ -48,15 +50,19 @@ def told(report: IndexReport) -> str:
 class RedriveConfig(dg.Config):
     """What the launchpad asks for."""
 
-    dry_run: bool = Field(True, description="true only says what would happen; set it to false to redrive")
+    dry_run: bool = Field(True, description="true (default) only says what would happen; false redrives")
     stages: list[str] = Field([], description=f"Stages that gave up, of {', '.join(STAGES)}; empty: all")
     reasons: list[str] = Field([], description="Reasons, such as http_404 or attempts_exhausted; empty: all")
     host: str = Field("", description="Host; *.example.com means every host below example.com; empty: all")
     older_than: str = Field("", description="Died longer ago than this, such as 30m or 2d; empty: any")
     newer_than: str = Field("", description="Died within this time, such as 6h; empty: any")
-    limit: int = Field(DEFAULT_LIMIT, ge=0, description="Most letters redriven; 0: all that are meant")
-    rate: int = Field(RATE, ge=1, description="Most letters a second")
-    force: bool = Field(False, description="true also redrives those that were redriven too often already")
+    limit: int = Field(
+        DEFAULT_LIMIT, ge=0, description=f"Most letters redriven (default {DEFAULT_LIMIT}); 0: all that are meant"
+    )
+    rate: int = Field(RATE, ge=1, description=f"Most letters a second, 1 or more (default {RATE})")
+    force: bool = Field(
+        False, description="true also redrives those that were redriven too often already; default false"
+    )
 
     def wanted(self, now_ms: int) -> LetterFilter:
         """The letters that are meant; raises `dg.Failure` that says what to write instead."""
@@ -87,11 +93,18 @@ def redrive_op(context: dg.OpExecutionContext, config: RedriveConfig, wiring: dg
     meant = wiring.stores.dead_letters.count(wanted)
     context.log.info(f"{meant} open letters are meant")
     fence = Fence(context.instance, context.run_id, lambda: True)
-    progress = _Progress(context, wiring, meant)
-    with interrupts() as interrupted:
-        report = wiring.redriver.run(
-            wanted, options, told=progress.told, control=lambda: interrupted() or fence.reason()
-        )
+    progress = Progress(context, wiring.clock)
+
+    def told(report: RedriveReport) -> None:
+        progress.tell(f"{report.looked_at} of {meant} done, {report.redriven} redriven")
+
+    with interrupts() as interrupted, watched(wiring, context.run):
+        try:
+            report = wiring.redriver.run(wanted, options, told=told, control=lambda: interrupted() or fence.reason())
+        except AlreadyRunning as error:
+            raise dg.Failure(str(error), allow_retries=False) from None
+    done = "would be redriven" if config.dry_run else "redriven"
+    context.log.info(f"{report.redriven} of {meant} {done}, {sum(report.left.values())} left")
     for left, count in report.left.items():
         context.log.info(f"{count} left, {left.value}: {EXPLAINED[left]}")
     context.add_output_metadata(
@@ -104,21 +117,6 @@ def redrive_op(context: dg.OpExecutionContext, config: RedriveConfig, wiring: dg
         }
     )
     fence.raise_if_ended()
-
-
-class _Progress:
-    """Tells the run's log every few seconds how far it is."""
-
-    def __init__(self, context: dg.OpExecutionContext, wiring: Wiring, meant: int) -> None:
-        self._context = context
-        self._clock = wiring.clock
-        self._meant = meant
-        self._told_at = wiring.clock.monotonic()
-
-    def told(self, report: RedriveReport) -> None:
-        if self._clock.monotonic() - self._told_at >= TOLD_EVERY_S:
-            self._told_at = self._clock.monotonic()
-            self._context.log.info(f"{report.looked_at} of {self._meant} done, {report.redriven} redriven")
 
 
 @dg.job(

@@ -1,13 +1,19 @@
-"""Checks on the DLQ: whether more dies than should, in all and of a stage. The text says what to do about it."""
+"""Checks on the DLQ: whether more dies than should, in all and of a stage, and who pauses for it. The text says what to
+do about it."""
+
+from collections.abc import Mapping
 
 import dagster as dg
 
 from issuetracker_dagster.defs.assets import topic_key
-from issuetracker_dagster.defs.checks import as_evaluation
+from issuetracker_dagster.defs.results import as_evaluation
+from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.flow.dlq_index import DLQ_GROUP
+from issuetracker_dagster.flow.shift import PAUSED
 from issuetracker_dagster.model.dlq_health import HOUR_MS, DlqHealth
-from issuetracker_dagster.model.stage import Stage, Topic
+from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage, Topic
 from issuetracker_dagster.wiring.parts import Wiring
+from issuetracker_dagster.wiring.workers import modes_of_workers
 
 DLQ = topic_key(Topic.DLQ)
 RATE_WARN, RATE_ERROR = 100, 1_000
@@ -66,6 +72,25 @@ def judge_share(health: DlqHealth) -> dg.AssetCheckResult:
     )
 
 
+def judge_pauses(health: DlqHealth) -> dg.AssetCheckResult:
+    """Whether no stage pauses for giving up nearly everything; its messages wait meanwhile."""
+    told = "; ".join(
+        f"{count} worker runs of {stage.value} pause, since nearly all of their latest messages died "
+        f"(DLQ_PAUSE_SHARE): `issuetracker dlq list --stage {stage.value} --newer-than 1h` shows why. They try "
+        "one now and then, and go on by themselves once one comes through"
+        for stage, count in health.paused.items()
+        if count
+    )
+    return dg.AssetCheckResult(
+        passed=not told,
+        severity=dg.AssetCheckSeverity.ERROR,
+        asset_key=DLQ,
+        check_name="pauses",
+        description=told or "no worker run pauses",
+        metadata={stage.value: count for stage, count in health.paused.items()},
+    )
+
+
 def _advice(health: DlqHealth) -> str:
     most = health.most(_NAMED)
     if not most:
@@ -80,17 +105,25 @@ def _advice(health: DlqHealth) -> str:
     )
 
 
-JUDGES = {"rate": judge_rate, "share": judge_share}
+JUDGES = {"rate": judge_rate, "share": judge_share, "pauses": judge_pauses}
 
 
 def dlq_health(wiring: Wiring) -> DlqHealth:
-    """How the DLQ stands now; raises `Unavailable`, `LagUnknown`."""
+    """How the DLQ stands now; raises `Unavailable`, `LagUnknown`. Without Redis nothing is known of pauses."""
     since_ms = wiring.clock.now_ms() - HOUR_MS
     return DlqHealth(
         letters=wiring.stores.dead_letters.tally(since_ms),
         arrived=wiring.arrivals.since(_TOPICS, since_ms),
         unindexed=sum(wiring.lag.lag(DLQ_GROUP, [Topic.DLQ.value]).values()),
+        paused=_paused(wiring),
     )
+
+
+def _paused(wiring: Wiring) -> Mapping[Stage, int]:
+    try:
+        return {stage: modes_of_workers(wiring, stage)[PAUSED] for stage in QUEUED_STAGES}
+    except Unavailable:
+        return {}
 
 
 def _check(name: str) -> dg.AssetChecksDefinition:
@@ -104,7 +137,7 @@ def _check(name: str) -> dg.AssetChecksDefinition:
 
 
 def dlq_checks() -> list[dg.AssetChecksDefinition]:
-    """Both checks."""
+    """All of them."""
     return [_check(name) for name in JUDGES]
 
 

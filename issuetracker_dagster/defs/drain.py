@@ -4,18 +4,21 @@ The schedule's toggle is the flag `PUBLISHER_REDIS_BUFFER_ENABLED`. Off, the run
 the buffer and ends; where none is at work, the relay's tick (`StrandedBuffer`) sees to the same.
 """
 
+from collections.abc import Callable
+
 import dagster as dg
 import msgspec
 
 from issuetracker_dagster.defs.fence import Fence, counted, interrupts
 from issuetracker_dagster.defs.flags import DRAIN_SCHEDULE, buffer_toggle, default_schedule_status, refusal
+from issuetracker_dagster.defs.patience import once_there
 from issuetracker_dagster.defs.supervisor import SlotJob, Supervisor
 from issuetracker_dagster.defs.ticks import guarded
-from issuetracker_dagster.flow.drain import BUSY, LOCK_TTL_MS
+from issuetracker_dagster.flow.drain import BUSY, LOCK_TTL_MS, BufferDrainer
 from issuetracker_dagster.model.drain import DrainSummary
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.buffering import DRAINER, drainer_silence_ms
-from issuetracker_dagster.wiring.lifesigns import signs_of_life
+from issuetracker_dagster.wiring.lifesigns import LifeSigns, signs_of_life
 from issuetracker_dagster.wiring.parts import Wiring
 
 VARIABLE = "PUBLISHER_REDIS_BUFFER_ENABLED"
@@ -84,35 +87,61 @@ def drain_job() -> dg.JobDefinition:
 def run_drain(context: dg.OpExecutionContext, wiring: Wiring) -> None:
     """Drain until the buffer isn't wanted any more and empty, the time is over, or the run is ended.
 
-    Ends at once while another drain run is alive; a lock that a dead one has left is waited for.
+    Ends at once while another drain run is alive; a lock that a dead one has left is waited for, and so is a server
+    that is out: a run that failed for it would be followed by another one a minute later.
     """
     fence = Fence(context.instance, context.run_id, lambda: True)
-    accepts = buffer_toggle(context, wiring.settings)
-    drainer = wiring.drainer()
-    patient_until = wiring.clock.monotonic()
-    if not _shows_itself(wiring):
-        patient_until += LOCK_TTL_MS / 1000 + PATIENCE_S
-    with interrupts() as interrupted, signs_of_life(wiring, DRAINER, 0, context.run_id) as signs:
+    with interrupts() as interrupted:
 
         def control() -> str | None:
             return interrupted() or fence.reason()
 
-        is_waiting = False
-
-        def mode() -> str:
-            return "waiting" if is_waiting else "buffering" if accepts() else "emptying"
-
-        signs.tell = lambda: {"mode": mode(), **_told(drainer.summary())}
-        summary = drainer.run(accepts=accepts, control=control, duration_ms=RUN_MS)
-        while summary.reason == BUSY and not control() and wiring.clock.monotonic() < patient_until:
-            is_waiting = True
-            wiring.clock.sleep(1.0)
-            is_waiting = False
-            summary = drainer.run(accepts=accepts, control=control, duration_ms=RUN_MS)
-    figures = _told(summary)
-    context.log.info(f"{summary.reason}; {counted(figures)}")
-    context.add_output_metadata({"reason": summary.reason, **figures})
+        # Before this run shows itself, or it would take itself for the other one.
+        patience_s = once_there(
+            wiring.machine_clock, control, lambda: 0.0 if _shows_itself(wiring) else LOCK_TTL_MS / 1000 + PATIENCE_S
+        )
+        with signs_of_life(wiring, DRAINER, 0, context.run_id) as signs:
+            drainer = once_there(wiring.machine_clock, control, wiring.drainer)
+            summary = None
+            if drainer is not None:
+                accepts = buffer_toggle(context, wiring.settings)
+                summary = _drained(wiring, drainer, accepts, control, signs, patience_s or 0.0)
+    figures = _told(summary) if summary else {}
+    reason = summary.reason if summary else "ended before the servers were there"
+    context.log.info(f"{reason}; {counted(figures)}")
+    context.add_output_metadata({"reason": reason, **figures})
     fence.raise_if_ended()
+
+
+def _drained(
+    wiring: Wiring,
+    drainer: BufferDrainer,
+    accepts: Callable[[], bool],
+    control: Callable[[], str | None],
+    signs: LifeSigns,
+    patience_s: float,
+) -> DrainSummary | None:
+    """What was drained; None when the run was ended before Redis was there."""
+    is_waiting = False
+
+    def mode() -> str:
+        return "waiting" if is_waiting else "buffering" if accepts() else "emptying"
+
+    def drain() -> DrainSummary | None:
+        run = drainer.run
+        return once_there(
+            wiring.machine_clock, control, lambda: run(accepts=accepts, control=control, duration_ms=RUN_MS)
+        )
+
+    signs.tell = lambda: {"mode": mode(), **_told(drainer.summary())}
+    patient_until = wiring.clock.monotonic() + patience_s
+    summary = drain()
+    while summary and summary.reason == BUSY and not control() and wiring.clock.monotonic() < patient_until:
+        is_waiting = True
+        wiring.clock.sleep(1.0)
+        is_waiting = False
+        summary = drain()
+    return summary
 
 
 def _told(summary: DrainSummary) -> dict[str, int]:

@@ -103,16 +103,16 @@ def worker_sensor_name(stage: Stage) -> str:
     return f"{stage.value}_workers"
 
 
-def intake_toggle(context: dg.OpExecutionContext, stage: Stage, settings: Settings) -> Callable[[], bool]:
-    """The flag of a stage's queue as a running op sees it; off for a stage without a queue."""
+def intake_toggle(context: RunOrTick, stage: Stage, settings: Settings) -> Callable[[], bool]:
+    """The flag of a stage's queue as a running op or a sensor's tick sees it; off for a stage without a queue."""
     if stage not in QUEUED_STAGES:
         return lambda: False
     setting = settings.queue(stage.value).priority_queue_enabled
     return _toggle(context, intake_sensor_name(stage), setting, unset=False)
 
 
-def stage_toggle(context: dg.OpExecutionContext, stage: Stage, settings: Settings) -> Callable[[], bool]:
-    """Whether a stage is switched on, as a running op sees it."""
+def stage_toggle(context: RunOrTick, stage: Stage, settings: Settings) -> Callable[[], bool]:
+    """Whether a stage is switched on, as a running op or a sensor's tick sees it."""
     return _toggle(context, worker_sensor_name(stage), settings.stage_enabled(stage.value), unset=True)
 
 
@@ -131,6 +131,21 @@ def _toggle(
     if location is None:  # started in this process, as tests do: there is no UI whose toggle could be asked
         return lambda: unset if setting is None else setting
     return LiveToggle(context.instance, location, name, setting=setting, unset=unset, before=before)
+
+
+def sensor_cursor(context: dg.AssetCheckExecutionContext, name: str) -> str:
+    """The cursor that a sensor of this location left with its last tick, for a check run from the UI; empty if none."""
+    location = _location(context.op_execution_context)
+    return "" if location is None else cursor_left(context.instance, location, name)
+
+
+def cursor_left(instance: dg.DagsterInstance, location: RepositorySelector, name: str) -> str:
+    """The cursor of a sensor at that location; empty when it never ticked."""
+    selector = InstigatorSelector(
+        location_name=location.location_name, repository_name=location.repository_name, name=name
+    )
+    state = instance.get_instigator_state("", selector.get_id())
+    return getattr(state.instigator_data, "cursor", None) or "" if state else ""
 
 
 def _location(context: RunOrTick) -> RepositorySelector | None:

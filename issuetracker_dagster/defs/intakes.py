@@ -37,7 +37,11 @@ def intake_sensor(stage: Stage, settings: Settings) -> dg.SensorDefinition:
             return off
         if not relay_is_fresh(wiring):
             return dg.SkipReason("the sensor retry_relay is off or silent: a queue mustn't run without retries")
-        return dg.SkipReason(told(wiring.intake(stage).tick(wiring.settings.shift.intake_tick_budget)))
+        report = wiring.intake(stage).tick(wiring.settings.shift.intake_tick_budget)
+        if not report.skipped:
+            # What the check `intake` goes by: ticks that only skip fill no queue.
+            wiring.heartbeats.beat(intake_sensor_name(stage), 0, intake_sensor_name(stage), {})
+        return dg.SkipReason(told(report))
 
     return tick
 

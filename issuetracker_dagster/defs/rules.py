@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from issuetracker_dagster.defs.assets import table_key
-from issuetracker_dagster.defs.checks import as_evaluation
+from issuetracker_dagster.defs.results import as_evaluation
 from issuetracker_dagster.defs.ticks import guarded
+from issuetracker_dagster.defs.watched import watched
 from issuetracker_dagster.flow.refresh import RefreshReport, refusals
 from issuetracker_dagster.model.durations import about_duration
 from issuetracker_dagster.ports.rules import RuleSnapshot
@@ -27,7 +28,8 @@ SHOWN_REFUSALS = 100
 @dg.op(name="refresh")
 def refresh_op(context: dg.OpExecutionContext, wiring: dg.ResourceParam[Wiring]) -> None:
     """Save the rules of the database as a new snapshot, if they are other ones."""
-    report = wiring.rules_refresher.refresh()
+    with watched(wiring, context.run):
+        report = wiring.rules_refresher.refresh()
     context.log.info(told(report))
     if report.refused:
         context.log.warning(f"refused: {'; '.join(report.refused[:SHOWN_REFUSALS])}")
@@ -78,6 +80,7 @@ def refresh_metadata(report: RefreshReport) -> dict[str, dg.MetadataValue]:
     """What a run shows of its refresh."""
     counts: dict[str, int] = {
         "version": report.version,
+        "rules": report.rules,
         **{priority.label: count for priority, count in report.by_band.items()},
         "added": report.added,
         "removed": report.removed,

@@ -7,10 +7,12 @@ first interrupt; a second one changes nothing.
 import random
 
 import dagster as dg
+from pydantic import Field
 
 from issuetracker_dagster.defs.fence import Fence, counted, interrupts
 from issuetracker_dagster.defs.flags import intake_toggle, stage_toggle
-from issuetracker_dagster.defs.supervisor import SlotJob
+from issuetracker_dagster.defs.patience import once_there
+from issuetracker_dagster.defs.supervisor import SlotJob, holder_of_slot
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.wiring.crews import opened_shift
 from issuetracker_dagster.wiring.lifesigns import signs_of_life
@@ -22,7 +24,9 @@ STAGE_TAG = "issuetracker/stage"
 class SlotConfig(dg.Config):
     """Which slot of its stage a shift fills; given by the supervising sensor."""
 
-    slot: int = 0
+    slot: int = Field(
+        0, ge=0, description="Place of this run among those of its stage, from 0 (default) to *_SLOTS - 1"
+    )
 
 
 def shift_job_name(stage: Stage) -> str:
@@ -65,26 +69,37 @@ def shift_job(stage: Stage) -> dg.JobDefinition:
 def run_shift(context: dg.OpExecutionContext, stage: Stage, slot: int, wiring: Wiring) -> None:
     """Run one shift to its end and leave its figures as run metadata.
 
-    Ends as canceled when somebody asked for that, as failed when the run was ended from outside, else as a success.
+    Ends as canceled when somebody asked for that, as failed when the run was ended from outside, else as a success. One
+    whose slot is another's ends at once; one that begins while Kafka is out waits for it.
     """
+    holder = holder_of_slot(context.instance, supervised(stage), context.run_id)
+    if holder:
+        context.log.warning(f"slot {slot} of {stage.value} is held by run {holder}; this one ends without any work")
+        context.add_output_metadata({"reason": f"the slot is held by run {holder}"})
+        return
     settings = wiring.settings
     flag = intake_toggle(context, stage, settings)
     fence = Fence(context.instance, context.run_id, stage_toggle(context, stage, settings))
-    with (
-        interrupts() as interrupted,
-        signs_of_life(wiring, stage.value, slot, context.run_id) as signs,
-        opened_shift(
-            wiring,
-            stage,
-            flag_is_on=flag,
-            control=lambda: interrupted() or fence.reason(),
-            duration_ms=spread(settings.shift.shift_duration),
-        ) as shift,
-    ):
-        signs.tell = lambda: {"mode": shift.mode, **shift.counts()}
-        summary = shift.run()
-    context.log.info(f"{summary.reason}; modes {', '.join(summary.modes)}; {counted(summary.counts)}")
-    context.add_output_metadata({"reason": summary.reason, "modes": ", ".join(summary.modes), **summary.counts})
+    with interrupts() as interrupted, signs_of_life(wiring, stage.value, slot, context.run_id) as signs:
+
+        def control() -> str | None:
+            return interrupted() or fence.reason()
+
+        def is_there() -> bool:
+            wiring.ready()
+            return True
+
+        summary = None
+        if once_there(wiring.machine_clock, control, is_there):
+            duration_ms = spread(settings.shift.shift_duration)
+            with opened_shift(wiring, stage, flag_is_on=flag, control=control, duration_ms=duration_ms) as shift:
+                signs.tell = lambda: {"mode": shift.mode, **shift.counts()}
+                summary = shift.run()
+    if summary is None:
+        context.add_output_metadata({"reason": "ended before Kafka was there"})
+    else:
+        context.log.info(f"{summary.reason}; modes {', '.join(summary.modes)}; {counted(summary.counts)}")
+        context.add_output_metadata({"reason": summary.reason, "modes": ", ".join(summary.modes), **summary.counts})
     fence.raise_if_ended()
 
 

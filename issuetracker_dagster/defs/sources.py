@@ -3,7 +3,7 @@
 import dagster as dg
 
 from issuetracker_dagster.defs.assets import table_key
-from issuetracker_dagster.defs.checks import as_evaluation
+from issuetracker_dagster.defs.results import as_evaluation
 from issuetracker_dagster.flow.freshness import Freshness, freshness
 from issuetracker_dagster.wiring.parts import Wiring
 

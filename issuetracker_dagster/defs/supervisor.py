@@ -41,13 +41,14 @@ class SlotJob(msgspec.Struct, frozen=True):
 
 
 class Supervisor:
-    """The supervisor of a job. It remembers, from tick to tick, when heartbeats were unreadable and whom it saw
+    """The supervisor of a job. It remembers, from tick to tick, since when it can read heartbeats and whom it saw
     alive."""
 
     def __init__(self, job: SlotJob, *, dead_after_ms: int) -> None:
         self._job = job
         self._dead_after_ms = dead_after_ms
         self._unreadable_at = -math.inf
+        self._listens_since_ms: int | None = None
         self._seen: dict[str, Heartbeat] = {}
         self._known_since: dict[str, int] = {}
         self._started_since: dict[str, int] = {}
@@ -60,7 +61,9 @@ class Supervisor:
             beats, store_now_ms = heartbeats.alive(self._job.beats_as), heartbeats.now_ms()
         except Unavailable:
             self._unreadable_at = clock.monotonic()
+            self._listens_since_ms = None
             raise
+        self._listens_since_ms = store_now_ms if self._listens_since_ms is None else self._listens_since_ms
         if clock.monotonic() - self._unreadable_at < GRACE_S:
             return dg.SkipReason(
                 f"heartbeats could just be read again; workers get {GRACE_S:.0f} s to show signs of life"
@@ -108,15 +111,17 @@ class Supervisor:
         ]
 
     def _remember(self, beats: Sequence[Heartbeat], runs: Sequence[WorkerRun]) -> Sequence[Heartbeat]:
-        """The latest sign of life of each run.
+        """The latest sign of life of each run, or when this began to listen, if that is later.
 
         A second run on a slot overwrites the heartbeat of the first, and a Redis that lost its data has none of any:
-        either would look like silence.
+        either would look like silence. So would an outage that the supervisor before this one saw: code that is loaded
+        anew remembers nothing of it.
         """
         self._seen.update({beat.run_id: beat for beat in beats})
         live = {run.run_id for run in runs}
         self._seen = {run_id: beat for run_id, beat in self._seen.items() if run_id in live}
-        return tuple(self._seen.values())
+        since_ms = self._listens_since_ms or 0
+        return [msgspec.structs.replace(beat, at_ms=max(beat.at_ms, since_ms)) for beat in self._seen.values()]
 
 
 def _first_seen(before: Mapping[str, int], runs: Sequence[WorkerRun], now_ms: int) -> dict[str, int]:
@@ -137,6 +142,22 @@ def worker_runs(instance: dg.DagsterInstance, job: SlotJob) -> list[WorkerRun]:
         )
         for record in records
     ]
+
+
+def holder_of_slot(instance: dg.DagsterInstance, job: SlotJob, run_id: str) -> str | None:
+    """The run that began before this one on its slot and hasn't ended; None when the slot is this one's.
+
+    Supervisors never ask for a slot that is taken, but each knows only what it saw: two daemons on one instance, or
+    somebody who starts a shift by hand, make a second one. The supervisor would end it, some seconds too late.
+    """
+    begun = {run.run_id: run for run in worker_runs(instance, job) if run.started_ms is not None}
+    own = begun.pop(run_id, None)
+    if own is None:
+        return None
+    order = own.started_ms, run_id
+    return next(
+        (run.run_id for run in begun.values() if run.slot == own.slot and (run.started_ms, run.run_id) < order), None
+    )
 
 
 def slot_of(run: dg.DagsterRun) -> int:

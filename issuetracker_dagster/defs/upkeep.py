@@ -1,16 +1,27 @@
 """Sensors `retry_relay`, `seed_scheduler` and `health_probe`: what keeps the journey moving and visible."""
 
+from contextlib import suppress
+
 import dagster as dg
 
+from issuetracker_dagster.defs.digest import NAME as DIGEST_JOB
+from issuetracker_dagster.defs.dlq import REDRIVE_JOB
 from issuetracker_dagster.defs.drain import DRAIN_JOB, StrandedBuffer
 from issuetracker_dagster.defs.flags import default_status, refusal
 from issuetracker_dagster.defs.health import HealthProbe
+from issuetracker_dagster.defs.history import PURGE_JOB
+from issuetracker_dagster.defs.queue_moves import MOVE_JOB
+from issuetracker_dagster.defs.reparse import REPARSE_JOB
+from issuetracker_dagster.defs.rules import JOB as REFRESH_JOB
 from issuetracker_dagster.defs.ticks import guarded
+from issuetracker_dagster.defs.watched import BY_HAND, Watch
+from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.upkeep import relay
 
 RELAY_BUDGET_MS = 5_000
+WITHOUT_SLOTS = (REDRIVE_JOB, REPARSE_JOB, MOVE_JOB, PURGE_JOB, REFRESH_JOB, DIGEST_JOB, BY_HAND)
 
 
 def retry_relay(settings: Settings) -> dg.SensorDefinition:
@@ -32,13 +43,16 @@ def retry_relay(settings: Settings) -> dg.SensorDefinition:
         # First: whatever keeps retries from being published, publishers that should stop must see it.
         asked = stranded.tick(context, wiring)
         report = relay(wiring, RELAY_BUDGET_MS)
-        if asked:
-            return dg.SensorResult(run_requests=asked)
         trimmed = f" ({report.trimmed} from a full buffer)" if report.trimmed else ""
-        return dg.SkipReason(
+        said = (
             f"{report.relayed} due retries published, {report.reaped} entries came back from expired leases, "
             f"{report.buried} messages went to the DLQ{trimmed}"
         )
+        if asked:
+            # A tick that asks for a run has no text; its log has.
+            context.log.info(said)
+            return dg.SensorResult(run_requests=asked)
+        return dg.SkipReason(said)
 
     return tick
 
@@ -67,6 +81,7 @@ def seed_scheduler(settings: Settings) -> dg.SensorDefinition:
 def health_probe() -> dg.SensorDefinition:
     """The sensor that looks at everything."""
     probe = HealthProbe()
+    watch = Watch(WITHOUT_SLOTS)
 
     @dg.sensor(
         name="health_probe",
@@ -74,11 +89,15 @@ def health_probe() -> dg.SensorDefinition:
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=(
             "Observes topics, queues and tables, and judges the queues, without a run. Its ticks show the figures of "
-            "the moment; the assets get an event at most every five minutes, a check that turns at once."
+            "the moment; the assets get an event at most every five minutes, a check that turns at once. Fails runs "
+            "of jobs without slots whose process is gone."
         ),
     )
     @guarded
-    def tick(context: dg.SensorEvaluationContext, wiring: dg.ResourceParam[Wiring]) -> dg.SensorResult:  # noqa: ARG001
-        return probe.tick(wiring)
+    def tick(context: dg.SensorEvaluationContext, wiring: dg.ResourceParam[Wiring]) -> dg.SensorResult:
+        # Without Redis nobody knows who lives; the probe says itself that it is out.
+        with suppress(Unavailable):
+            watch.tick(context.instance, wiring.heartbeats, wiring.machine_clock)
+        return probe.tick(wiring, context)
 
     return tick

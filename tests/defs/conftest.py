@@ -5,13 +5,16 @@ import logging
 import os
 import shutil
 import socket
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dagster as dg
 import pytest
 
-from issuetracker_dagster.settings.load import variables
+from issuetracker_dagster.adapters.sql.migrate import upgrade
+from issuetracker_dagster.settings.load import Settings, variables
+from issuetracker_dagster.wiring.parts import Wiring
 
 LoadDefinitions = Callable[..., dg.Definitions]
 
@@ -91,3 +94,16 @@ def closed_port() -> int:
 def no_telemetry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Instances of tests tell nobody that they exist."""
     monkeypatch.setitem(os.environ, "DAGSTER_DISABLE_TELEMETRY", "1")
+
+
+@pytest.fixture
+def on_servers(
+    bare_environment: Path, monkeypatch: pytest.MonkeyPatch, clean_valkey_url: str, kafka_bootstrap: str
+) -> Wiring:
+    """The parts on real servers: topics of their own, not made yet, an empty Redis, a migrated database."""
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka_bootstrap)
+    monkeypatch.setenv("KAFKA_TOPIC_PREFIX", f"{uuid.uuid4().hex}.")
+    monkeypatch.setenv("REDIS_URL", clean_valkey_url)
+    wiring = Wiring(Settings(None))
+    upgrade(wiring.endpoints.database)
+    return wiring

@@ -1,20 +1,28 @@
 """Topics, queues and tables as assets: lineage, checks, and what the health probe tells about them."""
 
-import uuid
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
 
 from issuetracker_dagster.adapters.clock import FakeClock
-from issuetracker_dagster.adapters.sql.migrate import upgrade
-from issuetracker_dagster.defs.assets import BUFFERED, TABLES, asset_specs, buffer_key, queue_key, table_key, topic_key
+from issuetracker_dagster.defs.assets import (
+    BUFFERED,
+    FRONTIER,
+    RETRIES,
+    TABLES,
+    asset_specs,
+    buffer_key,
+    queue_key,
+    table_key,
+    topic_key,
+)
 from issuetracker_dagster.defs.buffers import JUDGES as BUFFER_JUDGES
-from issuetracker_dagster.defs.checks import JUDGES, QueueState, judge_age, judge_depth, judge_retries
-from issuetracker_dagster.defs.health import EVERY_MS, HealthProbe
+from issuetracker_dagster.defs.checks import JUDGES
+from issuetracker_dagster.defs.health import EVERY_MS, PATIENCE_MS, HealthProbe
+from issuetracker_dagster.defs.work_checks import INTAKE, WORKERS
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.queue import BandDepth, QueueDepth, QueueEntry
+from issuetracker_dagster.model.queue import QueueEntry
 from issuetracker_dagster.model.stage import FACTS, QUEUED_STAGES, Stage, Topic
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
@@ -25,7 +33,7 @@ RULES = table_key("parser_rules")
 
 
 def upstream() -> dict[dg.AssetKey, set[dg.AssetKey]]:
-    return {spec.key: {dep.asset_key for dep in spec.deps} for spec in asset_specs()}
+    return {spec.key: {dep.asset_key for dep in spec.deps} for spec in asset_specs(Settings(None))}
 
 
 def ancestors(key: dg.AssetKey) -> set[dg.AssetKey]:
@@ -40,7 +48,7 @@ def ancestors(key: dg.AssetKey) -> set[dg.AssetKey]:
 
 def test_every_buffer_topic_queue_and_table_is_an_asset() -> None:
     wanted = {topic_key(topic) for topic in Topic} | {queue_key(stage) for stage in QUEUED_STAGES}
-    wanted |= {buffer_key(topic) for topic in BUFFERED}
+    wanted |= {buffer_key(topic) for topic in BUFFERED} | {RETRIES, FRONTIER}
     assert upstream().keys() == wanted | {table_key(name) for name in TABLES} | {SEEDS, RULES}
 
 
@@ -66,65 +74,33 @@ def test_a_queue_stands_between_the_topic_that_a_stage_reads_and_what_it_writes(
     assert queue_key(stage) in upstream()[topic_key(Topic.DLQ)]
 
 
-def test_every_asset_has_a_description_and_a_kind_and_is_never_materialised_here(load_definitions: Any) -> None:
-    graph = load_definitions().resolve_asset_graph()
-    assert not graph.executable_asset_keys
-    for spec in asset_specs():
-        assert spec.description
-        assert spec.group_name not in (None, "default"), spec.key
-        assert len(spec.kinds) == 1
+def test_only_reports_and_reparses_are_made_here(load_definitions: Any) -> None:
+    made = {dg.AssetKey(["reports", "issue_digest"]), dg.AssetKey(["sql", "reparsed_contents"])}
+    assert set(load_definitions().resolve_asset_graph().executable_asset_keys) == made
 
 
 def test_each_queue_has_its_checks(load_definitions: Any) -> None:
     of_queues = {queue_key(stage) for stage in QUEUED_STAGES}
     checks = load_definitions().resolve_asset_graph().asset_check_keys
     assert {check for check in checks if check.asset_key in of_queues} == {
-        dg.AssetCheckKey(queue_key(stage), name) for stage in QUEUED_STAGES for name in JUDGES
+        dg.AssetCheckKey(queue_key(stage), name) for stage in QUEUED_STAGES for name in (*JUDGES, INTAKE)
     }
 
 
-def state(depth: QueueDepth, *, relay_is_fresh: bool = True) -> QueueState:
-    return QueueState(Stage.PARSER, depth, 100, 86_400_000, relay_is_fresh)
-
-
-@pytest.mark.parametrize(
-    ("ready", "leased", "delayed", "passed"),
-    [(80, 0, 0, True), (81, 0, 0, False), (60, 10, 10, True), (60, 11, 10, False)],
-)
-def test_a_queue_is_too_full_above_four_fifths_of_its_size(ready: int, leased: int, delayed: int, passed: bool) -> None:
-    depth = QueueDepth({Priority.LOW: BandDepth(ready)}, leased=leased, delayed=delayed, outbox=1_000)
-    result = judge_depth(state(depth))
-    assert result.passed is passed
-    assert result.severity is dg.AssetCheckSeverity.WARN
-    assert str(ready + leased + delayed) in (result.description or "")
-
-
-@pytest.mark.parametrize(("oldest_s", "passed"), [(0, True), (43_200, True), (43_201, False)])
-def test_an_entry_is_too_old_after_half_its_time_to_live(oldest_s: int, passed: bool) -> None:
-    depth = QueueDepth({Priority.HIGH: BandDepth(1), Priority.LOW: BandDepth(1, oldest_s * 1000)})
-    assert judge_age(state(depth)).passed is passed
-
-
-def test_ages_are_told_as_people_write_them() -> None:
-    told = judge_age(state(QueueDepth({Priority.LOW: BandDepth(1, 5_405_000)}))).description
-    assert told == "the oldest entry has waited 1h 30m; entries expire after 1d"
-
-
-def test_a_silent_relay_turns_the_check_of_retries_red() -> None:
-    assert judge_retries(state(QueueDepth({}))).passed is True
-    red = judge_retries(state(QueueDepth({}), relay_is_fresh=False))
-    assert red.passed is False
-    assert red.severity is dg.AssetCheckSeverity.ERROR
-    assert "retry_relay" in (red.description or "")
+WARN, ERROR = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
 
 
 def observed(lag: int) -> dg.AssetObservation:
     return dg.AssetObservation(topic_key(Topic.FETCHED), metadata={"lag": lag})
 
 
-def judged(passed: bool, held: int) -> dg.AssetCheckEvaluation:
+def judged(passed: bool, held: int, severity: dg.AssetCheckSeverity = ERROR) -> dg.AssetCheckEvaluation:
     return dg.AssetCheckEvaluation(
-        asset_key=queue_key(Stage.PARSER), check_name="depth", passed=passed, metadata={"held": held}
+        asset_key=queue_key(Stage.PARSER),
+        check_name="depth",
+        passed=passed,
+        severity=severity,
+        metadata={"held": held},
     )
 
 
@@ -144,16 +120,32 @@ def test_the_probe_tells_at_once_when_a_check_turns() -> None:
         assert probe.worth_telling([judged(passed, 2)], clock) == []
 
 
-@pytest.fixture
-def on_servers(
-    bare_environment: Path, monkeypatch: pytest.MonkeyPatch, clean_valkey_url: str, kafka_bootstrap: str
-) -> Wiring:
-    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka_bootstrap)
-    monkeypatch.setenv("KAFKA_TOPIC_PREFIX", f"{uuid.uuid4().hex}.")
-    monkeypatch.setenv("REDIS_URL", clean_valkey_url)
-    wiring = Wiring(Settings(None))
-    upgrade(wiring.endpoints.database)
-    return wiring
+def worked(passed: bool, name: str = WORKERS) -> dg.AssetCheckEvaluation:
+    return dg.AssetCheckEvaluation(
+        asset_key=topic_key(Topic.FETCHED), check_name=name, passed=passed, metadata={"alive": int(passed)}
+    )
+
+
+@pytest.mark.parametrize("name", [WORKERS, INTAKE])
+def test_nobody_at_work_is_told_only_when_it_lasts(name: str) -> None:
+    probe, clock = HealthProbe(), FakeClock()
+    for passed in (False, True):
+        probe.worth_telling([worked(passed, name)], clock)
+    clock.advance(PATIENCE_MS)
+    assert probe.worth_telling([worked(False, name)], clock) == []
+    clock.advance(PATIENCE_MS - 1)
+    assert probe.worth_telling([worked(False, name)], clock) == []
+    clock.advance(1)
+    assert probe.worth_telling([worked(False, name)], clock) == [worked(False, name)]
+    assert probe.worth_telling([worked(True, name)], clock) == [worked(True, name)]
+
+
+def test_a_warning_that_becomes_an_error_is_told_at_once() -> None:
+    probe, clock = HealthProbe(), FakeClock()
+    warning, error = judged(False, 1, WARN), judged(False, 2, ERROR)
+    assert probe.worth_telling([warning], clock) == [warning]
+    assert probe.worth_telling([error], clock) == [error]
+    assert probe.worth_telling([error], clock) == []
 
 
 @pytest.mark.services
@@ -174,6 +166,7 @@ def test_the_probe_observes_every_topic_queue_and_table_of_real_servers(
         *(queue_key(stage) for stage in QUEUED_STAGES),
         *(buffer_key(topic) for topic in BUFFERED),
         *(table_key(name) for name in TABLES),
+        *(RETRIES, FRONTIER),
     }
     assert observations[topic_key(Topic.CRAWL_HIGH)]["lag"].value == 0
     assert observations[queue_key(Stage.PARSER)]["ready_high"].value == 1
@@ -182,8 +175,10 @@ def test_the_probe_observes_every_topic_queue_and_table_of_real_servers(
     of_queues = {queue_key(stage) for stage in QUEUED_STAGES}
     passed = {(check.asset_key, check.check_name): check.passed for check in checks}
     assert {key: value for key, value in passed.items() if key[0] in of_queues} == {
-        (queue_key(stage), name): name != "retries" for stage in QUEUED_STAGES for name in JUDGES
+        (queue_key(stage), name): name != "retries" for stage in QUEUED_STAGES for name in (*JUDGES, INTAKE)
     }
+    assert {name for (_, name), passed in passed.items() if not passed} == {"retries", "rules_fresh"}
+    assert WORKERS not in {check.check_name for check in checks}  # they get a minute to begin
     of_buffers = {(buffer_key(topic), name) for topic in BUFFERED for name in BUFFER_JUDGES}
     assert {key: passed.get(key) for key in of_buffers} == dict.fromkeys(of_buffers, True)
     told = data.skip_message or ""

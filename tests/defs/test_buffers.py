@@ -4,8 +4,9 @@ import dagster as dg
 import pytest
 
 from issuetracker_dagster.defs.assets import buffer_key
-from issuetracker_dagster.defs.buffers import LONG_WAIT_MS, buffer_observations, judge_backlog, judge_drained
+from issuetracker_dagster.defs.buffers import buffer_observations, judge_backlog, judge_drained, judge_dwell
 from issuetracker_dagster.model.buffer import BufferState
+from issuetracker_dagster.model.limits import Limits
 from issuetracker_dagster.model.stage import Topic
 from issuetracker_dagster.wiring.buffering import DRAINER_SILENT_AFTER_MS, BufferHealth
 
@@ -22,7 +23,7 @@ def health(
     silent_ms: int | None = 0,
 ) -> BufferHealth:
     state = BufferState(waiting=waiting, draining=draining, oldest_ms=0 if age_ms is None else NOW_MS - age_ms)
-    return BufferHealth(Topic.CRAWL_LOW, state, max_len, is_on, silent_ms, NOW_MS)
+    return BufferHealth(Topic.CRAWL_LOW, state, max_len, is_on, silent_ms, NOW_MS, Limits(3_600_000, 7_200_000))
 
 
 @pytest.mark.parametrize(
@@ -38,9 +39,22 @@ def test_a_buffer_is_too_full_above_four_fifths_of_its_length(
     assert f"{waiting + draining} jobs wait" in (result.description or "")
 
 
-def test_a_job_that_waits_for_more_than_an_hour_warns() -> None:
-    assert judge_backlog(health(1, age_ms=LONG_WAIT_MS)).passed is True
-    assert judge_backlog(health(1, age_ms=LONG_WAIT_MS + 1)).passed is False
+@pytest.mark.parametrize(
+    ("age_ms", "judged"),
+    [
+        (None, None),
+        (3_600_000, None),
+        (3_601_000, dg.AssetCheckSeverity.WARN),
+        (7_201_000, dg.AssetCheckSeverity.ERROR),
+    ],
+)
+def test_a_job_that_waits_longer_than_its_priority_may_is_told(
+    age_ms: int | None, judged: dg.AssetCheckSeverity | None
+) -> None:
+    result = judge_dwell(health(1, age_ms=age_ms))
+    assert (None if result.passed else result.severity) is judged
+    assert result.passed is ("PUBLISHER_REDIS_BUFFER_TARGET_BACKLOG" not in (result.description or ""))
+    assert judge_backlog(health(1, age_ms=age_ms)).passed
 
 
 @pytest.mark.parametrize("silent_ms", [None, DRAINER_SILENT_AFTER_MS + 1])

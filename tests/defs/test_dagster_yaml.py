@@ -24,6 +24,8 @@ def configured(tmp_path_factory: pytest.TempPathFactory) -> dg.DagsterInstance:
     shutil.copy(PROJECT / "dagster.yaml", folder)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        # What earlier tests left open may be collected at this moment; it says nothing about the settings.
+        warnings.simplefilter("ignore", ResourceWarning)
         return dg.DagsterInstance.from_config(str(folder))
 
 

@@ -44,7 +44,8 @@ def test_every_sensor_and_job_is_there_and_describes_itself(load_definitions: An
     jobs = {job.name: job for job in repository.get_all_jobs() if not job.name.startswith("__")}
     assert by_name.keys() == SENSORS
     assert jobs.keys() == {f"{stage.value}_shift" for stage in Stage} | {
-        "drain_backlog", "refresh_priority_rules", "redrive_dead_letters",
+        "drain_backlog", "refresh_priority_rules", "redrive_dead_letters", "purge_history", "reparse_contents",
+        "issue_digest", "move_queue_entries",
     }  # fmt: skip
     for thing in (*by_name.values(), *jobs.values()):
         assert len(thing.description or "") > 40, thing.name

@@ -8,7 +8,8 @@ import dagster as dg
 import pytest
 
 from issuetracker_dagster.defs.dlq import REDRIVE_JOB
-from issuetracker_dagster.defs.dlq_checks import dlq_health, judge_rate, judge_share, look_at_dlq
+from issuetracker_dagster.defs.dlq_checks import dlq_health, judge_pauses, judge_rate, judge_share, look_at_dlq
+from issuetracker_dagster.flow.redrive import LOCK
 from issuetracker_dagster.model.dlq_health import DlqHealth
 from issuetracker_dagster.model.letters import LetterFilter
 from issuetracker_dagster.model.message import Outgoing
@@ -18,6 +19,7 @@ from issuetracker_dagster.wiring.parts import Wiring
 from tests.dead_letters import written
 from tests.defs.looking import ticked
 from tests.migrated import sqlite_at
+from tests.waiting import eventually
 
 WARN, ERROR = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
 
@@ -81,6 +83,25 @@ def test_letters_that_nobody_has_indexed_count_too(on_kafka: Wiring) -> None:
     assert "see the ticks of the sensor dlq_index" in str(judge_rate(health).description)
 
 
+@pytest.mark.services
+def test_a_job_beside_another_redrive_fails_and_says_why(
+    on_kafka: Wiring,
+    clean_valkey_url: str,
+    load_definitions: Any,
+    instance: dg.DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("REDIS_URL", clean_valkey_url)
+    defs, other = load_definitions(REDIS_URL=clean_valkey_url), Wiring(Settings(env_file=None))
+    hold = other.locks.acquire(LOCK, 60_000)
+    with pytest.raises(dg.Failure, match="another redrive is at work"):
+        redriven(defs, instance, dry_run=False)
+    assert redriven(defs, instance)["meant"] == 0
+    assert hold is not None
+    assert other.locks.release(hold)
+    assert redriven(defs, instance, dry_run=False)["redriven"] == 0
+
+
 @pytest.mark.parametrize(
     ("config", "told"),
     [
@@ -127,6 +148,28 @@ def test_the_share_is_judged_against_what_the_stage_handled(
 ) -> None:
     found = judge_share(health({("parser", "empty"): letters}, {"fetched": came, "normalized": passed_on}))
     assert (found.passed, found.severity) == (passed, severity)
+
+
+@pytest.mark.services
+def test_a_shift_that_pauses_turns_a_check_red_until_it_goes_on_or_is_gone(
+    on_kafka: Wiring, clean_valkey_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bury(on_kafka, 1)
+    assert judge_pauses(dlq_health(on_kafka)).passed  # without Redis nothing is known
+    monkeypatch.setenv("REDIS_URL", clean_valkey_url)
+    monkeypatch.setenv("WORKER_DEAD_AFTER", "1s")
+    monkeypatch.setenv("WORKER_HEARTBEAT", "300ms")
+    wiring = Wiring(Settings(env_file=None))
+    for slot, mode in enumerate(["paused", "queue", "paused"]):
+        wiring.heartbeats.beat("parser", slot, f"run{slot}", {"mode": mode})
+    found = judge_pauses(dlq_health(wiring))
+    assert not found.passed
+    said = str(found.description)
+    assert "2 worker runs of parser pause" in said
+    assert "`issuetracker dlq list --stage parser --newer-than 1h`" in said
+    wiring.heartbeats.beat("parser", 0, "run0", {"mode": "queue"})
+    assert "1 worker runs of parser pause" in str(judge_pauses(dlq_health(wiring)).description)
+    eventually(lambda: judge_pauses(dlq_health(wiring)).passed)
 
 
 def test_a_red_check_names_the_commonest_reason_and_the_commands_for_it() -> None:

@@ -122,6 +122,7 @@ def test_the_schedule_skips_while_a_drain_run_exists(scene: Scene, status: Dagst
 def test_the_schedule_fails_a_silent_run_and_starts_another(scene: Scene) -> None:
     run_id = scene.run()
     scene.beat(run_id)
+    assert not scene.schedule_tick().run_requests
     scene.passes(20)
     assert len(scene.schedule_tick().run_requests or []) == 1
     assert scene.status(run_id) is DagsterRunStatus.FAILURE
@@ -162,7 +163,9 @@ def test_jobs_left_in_the_buffer_are_emptied_by_a_run_that_the_relay_asks_for(sc
     dead = scene.run()
     scene.beat(dead)
     scene.buffer.push([entry()])
-    scene.passes(PAUSE_MS / 1000 + 1)
+    scene.passes(20)
+    assert scene.relay_asks_for() == []  # it begins to listen now
+    scene.passes(PAUSE_MS / 1000)
     (request,) = scene.relay_asks_for()
     assert request.job_name == DRAIN_JOB
     assert scene.status(dead) is DagsterRunStatus.FAILURE
@@ -182,8 +185,9 @@ def test_an_emptying_run_that_has_just_ended_is_not_followed_at_once(scene: Scen
 def test_the_relay_fails_a_dead_drain_run_although_nothing_is_left(scene: Scene) -> None:
     dead = scene.run()
     scene.beat(dead)
-    scene.passes(20)
-    assert scene.relay_asks_for() == []
+    for _ in range(2):
+        scene.passes(20)
+        assert scene.relay_asks_for() == []
     assert scene.status(dead) is DagsterRunStatus.FAILURE
 
 

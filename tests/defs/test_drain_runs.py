@@ -34,6 +34,7 @@ from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.buffering import DRAINER
 from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.upkeep import relay
+from tests.faults.proxy import FaultProxy
 from tests.flow.world import crawl_message
 from tests.waiting import eventually
 
@@ -108,6 +109,27 @@ def test_a_run_whose_toggle_is_on_switches_publishers_on_and_leaves_them_so(
     told = drained(load_definitions, stored_instance, **{VARIABLE: "true"})
     assert told["reason"] == drain_flow.OVER
     assert on_servers.buffer_switch.is_on() is True
+
+
+@pytest.mark.parametrize("variable", ["REDIS_URL", "KAFKA_BOOTSTRAP_SERVERS"])
+def test_a_run_that_begins_while_a_server_is_out_waits_for_it(
+    variable: str,
+    on_servers: Wiring,
+    load_definitions: Any,
+    stored_instance: dg.DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(drain_flow, "QUIET_S", 0.5)
+    fill(on_servers)
+    there = on_servers.endpoints.redis if variable == "REDIS_URL" else on_servers.endpoints.kafka
+    port = int(there.removesuffix("/0").rpartition(":")[2])
+    with FaultProxy(port, advertised=variable != "REDIS_URL") as proxy, ThreadPoolExecutor(1) as thread:
+        through = {variable: there.replace(str(port), str(proxy.port))}
+        with proxy.down():
+            running = thread.submit(drained, load_definitions, stored_instance, **through)
+            eventually(lambda: proxy.connections > 10 or running.done(), timeout_s=90)
+        assert running.result(90)["reason"] == EMPTIED
+    assert backlog(on_servers) == 0
 
 
 def test_a_second_run_ends_at_once_while_another_is_alive(

@@ -8,10 +8,11 @@ import dagster as dg
 import pytest
 from dagster._core.definitions.selector import RepositorySelector
 from dagster._core.remote_representation.external import RemoteSensor
+from dagster._core.scheduler.instigation import SensorInstigatorData
 from dagster._core.test_utils import create_test_daemon_workspace_context
 from dagster._core.workspace.load_target import ModuleTarget
 
-from issuetracker_dagster.defs.flags import CACHE_S, LiveToggle, refusal
+from issuetracker_dagster.defs.flags import CACHE_S, LiveToggle, cursor_left, refusal
 from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
 from tests.defs.looking import sensors, ticked
 from tests.waiting import eventually
@@ -71,6 +72,13 @@ class ToggledByHand:
     def reset(self, name: str) -> None:
         self.instance.reset_sensor(self._sensors[name])
 
+    def ticked_with(self, name: str, cursor: str) -> None:
+        """A tick has left that cursor."""
+        sensor = self._sensors[name]
+        state = self.instance.get_instigator_state(sensor.get_remote_origin_id(), sensor.selector_id)
+        assert state is not None
+        self.instance.update_instigator_state(state.with_data(SensorInstigatorData(cursor=cursor)))
+
     def seen_by_a_run(self, name: str, *, setting: bool | None, unset: bool) -> LiveToggle:
         selector = RepositorySelector(location_name=LOCATION, repository_name="__repository__")
         return LiveToggle(self.instance, selector, name, setting=setting, unset=unset)
@@ -122,6 +130,16 @@ def test_false_wins_over_a_toggle_that_is_on_in_a_run_too(by_hand: ToggledByHand
     by_hand.switch_on("validate_workers")
     assert by_hand.seen_by_a_run("validate_workers", setting=None, unset=True)() is True
     assert by_hand.seen_by_a_run("validate_workers", setting=False, unset=True)() is False
+
+
+@pytest.mark.slow
+def test_a_check_run_from_the_ui_finds_the_cursor_that_a_sensor_left(by_hand: ToggledByHand) -> None:
+    selector = RepositorySelector(location_name=LOCATION, repository_name="__repository__")
+    assert cursor_left(by_hand.instance, selector, "health_probe") == ""
+    by_hand.switch_off("health_probe")
+    assert cursor_left(by_hand.instance, selector, "health_probe") == ""
+    by_hand.ticked_with("health_probe", "what was seen")
+    assert cursor_left(by_hand.instance, selector, "health_probe") == "what was seen"
 
 
 def test_an_unreadable_toggle_stays_as_it_was(instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:

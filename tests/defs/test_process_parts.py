@@ -1,16 +1,23 @@
 """The wiring of one process: a server that is out holds up nobody else, and a shift's sign of life lasts."""
 
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from issuetracker_dagster.adapters.clock import FakeClock
+from issuetracker_dagster.adapters.kafka.group import KafkaGroupReader
 from issuetracker_dagster.adapters.memory.heartbeats import MemoryHeartbeats
 from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.flow.shift import Mode
+from issuetracker_dagster.model.outcome import HandlerContext, Outcome
+from issuetracker_dagster.model.payload import RawContentRef
 from issuetracker_dagster.model.stage import Stage
+from issuetracker_dagster.pipeline import PIPELINE
 from issuetracker_dagster.settings.load import Settings
-from issuetracker_dagster.wiring import connections
+from issuetracker_dagster.wiring import connections, crews
 from issuetracker_dagster.wiring.lifesigns import signs_of_life
 from issuetracker_dagster.wiring.parts import Wiring
 from tests.waiting import eventually
@@ -48,6 +55,32 @@ def test_topics_are_ensured_once(wiring: Wiring, monkeypatch: pytest.MonkeyPatch
     wiring.ready()
     wiring.ready()
     assert len(tries) == 1
+
+
+class Idle:
+    """A handler that is never asked."""
+
+    def handle(self, payload: RawContentRef, context: HandlerContext) -> Outcome:
+        raise AssertionError(payload)
+
+    def close(self) -> None: ...
+
+
+def test_only_a_crew_that_cannot_know_its_queue_keeps_what_the_intake_noted(
+    wiring: Wiring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the note nobody would fill the queue again, if it turns out to be lost."""
+    monkeypatch.setattr(connections, "ensure_topics", lambda *_, **__: None)
+    kept: list[bool] = []
+
+    def noted(*args: Any, **options: Any) -> KafkaGroupReader:
+        kept.append(options["keeps_notes"])
+        return KafkaGroupReader(*args, **options)
+
+    monkeypatch.setattr(crews, "KafkaGroupReader", noted)
+    for mode in (Mode.WITHOUT_REDIS, Mode.DIRECT):
+        crews.open_crew(wiring, PIPELINE[Stage.PARSER], Idle(), mode)
+    assert kept == [True, False]
 
 
 class BuggyHeartbeats(MemoryHeartbeats):
@@ -90,3 +123,22 @@ def test_a_bug_in_a_heartbeat_does_not_silence_the_shift(beating: BeatingWiring)
     beating.memory = BuggyHeartbeats(FakeClock())
     with signs_of_life(beating, Stage.PARSER, 0, "run"):
         assert eventually(lambda: beating.memory.alive("parser"))
+
+
+class LastWords:
+    """Telemetry that hands over on its thread while it is closed, for which it needs other parts."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._thread = threading.Thread(target=lambda: wiring.metric_store, daemon=True)
+
+    def close(self) -> None:
+        self._thread.start()
+        self._thread.join(30)
+        self.was_said = not self._thread.is_alive()
+
+
+def test_telemetry_reaches_the_servers_while_the_process_closes(wiring: Wiring) -> None:
+    last = LastWords(wiring)
+    wiring._parts["telemetry"] = last
+    wiring.close()
+    assert last.was_said

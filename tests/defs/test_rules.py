@@ -90,7 +90,8 @@ def test_a_run_tells_version_bands_what_moved_and_who_was_refused(
     found = refreshed(defs, instance)
     refused = found.pop("refused")
     assert found == {
-        "version": 1, "high": 1, "normal": 0, "low": 1, "added": 2, "removed": 0, "changed": 0, "truncated": False,
+        "version": 1, "rules": 2, "high": 1, "normal": 0, "low": 1, "added": 2, "removed": 0, "changed": 0,
+        "truncated": False,
     }  # fmt: skip
     assert refused.splitlines()[:2] == ["| rule | refused because |", "|---|---|"]
     assert refused.splitlines()[2].startswith("| 3 | host 'Bad\\|Host': write it in lower case")

@@ -8,6 +8,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from issuetracker_dagster.model.records import RawContent
 from issuetracker_dagster.model.stage import Stage, Topic
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
+from tests.faults.proxy import FaultProxy
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
@@ -142,11 +144,26 @@ def assert_nothing_is_held_or_lost(work: ParserWork) -> None:
     assert depth.total + work.passed_on == 400
 
 
+def test_a_shift_that_begins_while_kafka_is_out_waits_for_it(work: ParserWork, monkeypatch: pytest.MonkeyPatch) -> None:
+    work.add_pages(3)
+    port = int(work.wiring.endpoints.kafka.rpartition(":")[2])
+    with FaultProxy(port, advertised=True) as proxy, ExitStack() as stack:
+        monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", f"127.0.0.1:{proxy.port}")
+        with proxy.down():
+            shift = RunningShift(work)
+            stack.callback(shift.close)
+            eventually(lambda: proxy.connections > 10 or shift.process.poll() is not None, timeout_s=120)
+            assert work.beats("starting")
+        shift.wait_until_at_work()
+        shift.process.send_signal(signal.SIGINT)
+        assert shift.ends_within(60) is DagsterRunStatus.SUCCESS
+
+
 def test_a_shift_works_its_queue_off_and_ends_when_its_time_is_over(
     work: ParserWork, stored_instance: dg.DagsterInstance, load_definitions: Any
 ) -> None:
     work.add_pages(5)
-    job = load_definitions(SHIFT_DURATION="4s").resolve_job_def("parser_shift")
+    job = load_definitions(SHIFT_DURATION="10s").resolve_job_def("parser_shift")
     result = job.execute_in_process(instance=stored_instance, run_config=CONFIG)
     assert result.success
     assert work.depth.total == 0

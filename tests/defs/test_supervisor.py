@@ -14,7 +14,7 @@ from dagster._core.test_utils import create_run_for_test
 from issuetracker_dagster.adapters.clock import FakeClock
 from issuetracker_dagster.adapters.memory.heartbeats import MemoryHeartbeats
 from issuetracker_dagster.defs.shifts import STAGE_TAG, supervised
-from issuetracker_dagster.defs.supervisor import GRACE_S, SLOT_TAG, Supervisor, wait_ms
+from issuetracker_dagster.defs.supervisor import GRACE_S, SLOT_TAG, Supervisor, holder_of_slot, wait_ms
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.flow.supervise import FIRST_SIGN_MS
 from issuetracker_dagster.model.stage import Stage
@@ -130,6 +130,7 @@ def test_missing_slots_are_asked_for_with_tags_and_config_and_without_a_run_key(
 def test_a_silent_run_is_failed_with_its_reason_and_its_slot_asked_for(scene: Scene, status: DagsterRunStatus) -> None:
     run_id = scene.run(status)
     scene.beat(run_id)
+    assert scene.tick() == []
     scene.passes(DEAD_AFTER_MS / 1000 + 1)
     assert scene.tick() == ["0"]
     assert scene.status(run_id) is DagsterRunStatus.FAILURE
@@ -213,6 +214,40 @@ def test_unreadable_heartbeats_change_nothing_and_30_s_of_grace_follow(scene: Sc
     assert scene.tick() == []
     assert scene.status(alive) is DagsterRunStatus.STARTED
     assert scene.status(dead) is DagsterRunStatus.FAILURE
+
+
+def test_code_that_is_loaded_anew_during_an_outage_fails_no_living_run(scene: Scene) -> None:
+    """The new supervisor didn't see the outage, and the last signs of life are from before it."""
+    alive, dead = scene.run(), scene.run(slot="1")
+    scene.slots = 2
+    scene.beat(alive)
+    scene.beat(dead, slot=1)
+    assert scene.tick() == []
+    scene.passes(60)
+    scene.supervisor = Supervisor(supervised(Stage.PARSER), dead_after_ms=DEAD_AFTER_MS)
+    assert scene.tick() == []
+    scene.passes(5)
+    scene.beat(alive)
+    assert scene.tick() == []
+    scene.passes(DEAD_AFTER_MS / 1000 - 4)
+    assert scene.tick() == ["1"]
+    assert scene.status(alive) is DagsterRunStatus.STARTED
+    assert scene.status(dead) is DagsterRunStatus.FAILURE
+
+
+def test_of_two_runs_that_began_on_a_slot_the_second_finds_it_held_and_the_first_does_not(scene: Scene) -> None:
+    queued, first, second, elsewhere = (
+        scene.run(DagsterRunStatus.QUEUED),
+        scene.run(),
+        scene.run(),
+        scene.run(slot="1"),
+    )
+    job = supervised(Stage.PARSER)
+    assert holder_of_slot(scene.instance, job, second) == first
+    for run_id in (first, elsewhere, queued, "a run that nobody stored"):
+        assert holder_of_slot(scene.instance, job, run_id) is None
+    scene.happens(first, DagsterEventType.RUN_SUCCESS)
+    assert holder_of_slot(scene.instance, job, second) is None
 
 
 def test_a_store_that_lost_its_data_between_two_ticks_costs_no_living_run(scene: Scene) -> None:
