@@ -62,7 +62,7 @@ def _tell_of_seeds(seeds: Seeds, host: str) -> None:
         click.echo(f"{count} {are} on that host, to which this applies, too; `issuetracker seeds list` shows them.")
 
 
-@blacklist.command("remove")
+@blacklist.command("remove", short_help="Take an entry off the blacklist.")
 @click.argument("host", metavar="ID|HOST")
 @click.argument("path", default="")
 def remove_entry(host: str, path: str) -> None:

@@ -2,14 +2,13 @@
 
 import click
 import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from issuetracker_dagster.cli.arguments import columns
 from issuetracker_dagster.cli.dlq_arguments import filters, meant
 from issuetracker_dagster.cli.dlq_show import show_letter
 from issuetracker_dagster.cli.dlq_words import age, line_of, printable, redrive_words, state_word
-from issuetracker_dagster.errors import TransientError
+from issuetracker_dagster.cli.progress import bar
+from issuetracker_dagster.errors import AlreadyRunning, TransientError
 from issuetracker_dagster.flow.redrive import RATE, RedriveOptions, RedriveReport
 from issuetracker_dagster.model.letters import Letter, LetterFilter, LetterState
 from issuetracker_dagster.settings.load import Settings
@@ -104,7 +103,7 @@ def redrive(
     """Send letters back to where they failed, with all attempts anew.
 
     Ended in the middle, the same command goes on where it was: no letter is lost, and at most a hundred go round twice,
-    known by their identity.
+    known by their identity. One at a time: while another redrive is at work this one says so and ends.
     """
     wiring = Wiring(Settings())
     wanted = meant(stages, reasons, host, older_than, newer_than, wiring.clock.now_ms())
@@ -117,6 +116,8 @@ def redrive(
         click.confirm(f"No filter is given. Redrive {most} of all {total} open letters?", abort=True)
     try:
         report = _with_progress(wiring, wanted, options, total)
+    except AlreadyRunning as error:
+        raise click.ClickException(str(error)) from None
     except TransientError as error:
         raise click.ClickException(
             f"{error}; what is redriven is marked, the same command goes on from there"
@@ -126,17 +127,11 @@ def redrive(
 
 
 def _with_progress(wiring: Wiring, wanted: LetterFilter, options: RedriveOptions, total: int) -> RedriveReport:
-    shape = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    console = Console(stderr=True)
-    # Where nobody looks at a bar, it would leave an empty line.
-    with Progress(*shape, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("dry run" if options.dry_run else "redriving", total=total)
-        return wiring.redriver.run(
-            wanted, options, told=lambda report: progress.update(task, completed=report.looked_at)
-        )
+    with bar("dry run" if options.dry_run else "redriving", total) as done:
+        return wiring.redriver.run(wanted, options, told=lambda report: done(report.looked_at))
 
 
-@dlq.command("purge")
+@dlq.command("purge", short_help="Give letters up.")
 @filters
 @click.option("--yes", is_flag=True, help="Don't ask.")
 def purge(

@@ -24,13 +24,12 @@ def cli(verbose: bool) -> None:
 def main() -> None:
     """Run the command; exit 2 for a wrong setting or argument, 1 for anything that failed, 130 after Ctrl-C."""
     try:
-        cli.main(standalone_mode=False)
+        # Click returns the code of a command that asks for one, and doesn't raise.
+        sys.exit(cli.main(standalone_mode=False) or 0)
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
-    except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
     except ConfigError as error:
         click.secho(f"Error: {error}", fg="red", err=True)

@@ -5,10 +5,13 @@ from datetime import UTC, datetime
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
+from issuetracker_dagster.model.digest import one_line
 from issuetracker_dagster.settings.load import Settings, env_example, variables
 from issuetracker_dagster.wiring.parts import Wiring
+
+_NAME_WIDTH = 40
 
 
 @click.command()
@@ -21,15 +24,20 @@ def report(limit: int) -> None:
     for view in reports.issues(limit):
         issue = view.issue
         counts = (str(issue.content_count), str(issue.source_count))
-        issues.add_row(escape(issue.title), *counts, issue.state.value, _time(issue.last_seen_ms))
+        issues.add_row(_shown(issue.title), *counts, issue.state.value, _time(issue.last_seen_ms))
     output.print(issues)
     contents = Table("title", "host", "status", "trust", title="Contents")
     for content in reports.contents(limit):
         trust = f"{content.trust:.2f}" if content.issue_id else content.code
-        contents.add_row(escape(content.title), content.host, content.status, trust)
+        contents.add_row(_shown(content.title), _shown(content.host), content.status, trust)
     output.print(contents)
     for name, count in sorted(reports.counts().items()):
         output.print(f"{count:>8}  {name}")
+
+
+def _shown(text: str) -> str:
+    """Text from the web: what is in it steers neither the terminal nor the table."""
+    return escape(one_line(text))
 
 
 def _time(unix_ms: int) -> str:
@@ -43,8 +51,9 @@ def settings(as_example: bool) -> None:
     if as_example:
         click.echo(env_example(), nl=False)
         return
-    table = Table("variable", "default", "meaning")
+    # A name that is cut can't be copied, so its default stands below it and not in a column of its own.
+    table = Table(Column("variable, its default", overflow="fold", min_width=_NAME_WIDTH), "meaning")
     for name, default, meaning in variables():
-        table.add_row(name, escape(default), escape(meaning))
+        table.add_row(f"{name}\n  {escape(default)}".rstrip(), escape(meaning))
     Console().print(table)
     Settings()

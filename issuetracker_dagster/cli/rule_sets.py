@@ -35,7 +35,7 @@ def import_rules(file: str, dry_run: bool, disable_missing: bool, now: bool) -> 
 
     FILE is - for standard input. What a rule in the file doesn't mention stays as it is.
     """
-    wanted = _read(file)
+    wanted = rules_of_file(file)
     wiring = Wiring(Settings())
     stored = wiring.stores.parser_rules
     planned = changes(stored.all(), wanted, disable_missing=disable_missing)
@@ -83,7 +83,7 @@ def preview_rules(file: str, last: int, disable_missing: bool) -> None:
 
     A move is one between high, normal and low. Nothing is saved. Of a burst only a part is remembered.
     """
-    wanted = _read(file)
+    wanted = rules_of_file(file)
     wiring = Wiring(Settings())
     stored = wiring.stores.parser_rules.all()
     planned = changes(stored, wanted, disable_missing=disable_missing)
@@ -105,7 +105,8 @@ def refresh_rules() -> None:
     say(refreshed(wiring.rules_refresher.refresh(), wiring.settings.publish.priority_rules_load_limit))
 
 
-def _read(file: str) -> list[WantedRule]:
+def rules_of_file(file: str) -> list[WantedRule]:
+    """The rules of a file, of standard input for `-`; raises `ClickException` that names its faults."""
     try:
         return read_rules(read_text(file))
     except WrongFile as error:

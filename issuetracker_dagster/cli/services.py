@@ -1,5 +1,6 @@
 """`issuetracker up|down|dev|demo`: the services of the home folder, with or without Dagster beside them."""
 
+import dataclasses
 import sys
 
 import click
@@ -13,6 +14,7 @@ from issuetracker_dagster.local import demo as demo_site
 from issuetracker_dagster.local import foreground
 from issuetracker_dagster.local.alone import other
 from issuetracker_dagster.local.endpoints import Endpoints
+from issuetracker_dagster.local.exporter import start_exporter
 from issuetracker_dagster.local.pipeline import Prepared
 from issuetracker_dagster.local.report import Report, Step, shown
 from issuetracker_dagster.local.resting import rest
@@ -56,7 +58,9 @@ def down() -> None:
 
 
 _port = click.option("--port", type=click.IntRange(1, 65535), help="Port of the web UI; default 3000 or a free one.")
-_host = click.option("--host", default="127.0.0.1", show_default=True, help="Address that the web UI binds to.")
+_host = click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address of the web UI, which has no log-in."
+)
 
 
 @click.command()
@@ -98,9 +102,17 @@ def demo(host: str, port: int | None, seed: int) -> None:
 
 def _in_foreground(command: str, prepare: foreground.Prepare, host: str, port: int | None, report: Report) -> int:
     verbose = bool(click.get_current_context().find_root().params.get("verbose"))
-    services = services_of(Settings())
+    settings = Settings()
+    services = services_of(settings)
+
+    def prepare_all(found: Endpoints) -> Prepared:
+        prepared = prepare(found)
+        environment = {**found.environment(), "ISSUETRACKER_HOME": str(services.home)}
+        exporter = start_exporter(services.home, environment, settings.general.metrics_addr, report)
+        return dataclasses.replace(prepared, beside=(*prepared.beside, *exporter))
+
     return foreground.dev(
-        services, prepare=prepare, host=host, port=port, verbose=verbose, command=command, report=report
+        services, prepare=prepare_all, host=host, port=port, verbose=verbose, command=command, report=report
     )
 
 

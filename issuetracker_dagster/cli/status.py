@@ -8,14 +8,16 @@ from rich.table import Column, Table
 
 from issuetracker_dagster.cli.services import services_of
 from issuetracker_dagster.errors import IssueTrackerError, TopicMissing
+from issuetracker_dagster.flow.shift import PAUSED
 from issuetracker_dagster.local.dev_status import dagster_status
 from issuetracker_dagster.local.endpoints import ServiceStatus
 from issuetracker_dagster.model.durations import about_duration
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.stage import QUEUED_STAGES
+from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.buffering import DRAINER, buffer_health
 from issuetracker_dagster.wiring.parts import Wiring
+from issuetracker_dagster.wiring.workers import modes_of_workers
 
 
 @click.command()
@@ -31,6 +33,7 @@ def status() -> None:
     try:
         wiring = Wiring(settings)
         tables: tuple[Callable[[], Table | str], ...] = (
+            lambda: _workers(wiring),
             lambda: _queues(wiring),
             lambda: _buffers(wiring, flag_is_on=flag_is_on),
             lambda: _lags(wiring),
@@ -38,7 +41,7 @@ def status() -> None:
         for table in tables:
             output.print(table())
     except IssueTrackerError as error:
-        output.print(f"No figures of the queues: {error}")
+        output.print(f"No figures of the queues: {error}", markup=False)
 
 
 def _services(settings: Settings, lines: list[ServiceStatus]) -> Table:
@@ -46,6 +49,16 @@ def _services(settings: Settings, lines: list[ServiceStatus]) -> Table:
     table = Table("service", "kind", "condition", endpoint, "pid", title=f"Services of {settings.home}")
     for line in lines:
         table.add_row(line.name, line.kind, line.condition, line.endpoint, str(line.pid or ""))
+    return table
+
+
+def _workers(wiring: Wiring) -> Table:
+    table = Table("workers of", "alive", "mode", title="Worker runs")
+    for stage in Stage:
+        modes = modes_of_workers(wiring, stage)
+        told = ", ".join(f"{count} {mode}" if len(modes) > 1 else mode for mode, count in sorted(modes.items()))
+        why = f"; why: issuetracker dlq list --stage {stage.value}" if modes[PAUSED] else ""
+        table.add_row(stage.value, str(modes.total()), told + why)
     return table
 
 

@@ -30,7 +30,8 @@ def why(url: str, source: str) -> None:
 
     Whether it is known, whether it is refused, how urgent it is and why, and where it goes.
 
-    Parts that can't be asked at the moment are named, and the others shown all the same.
+    Parts that can't be asked at the moment are named, and the others shown all the same. Where the messages of a URL
+    are now, and what they went through, tells `issuetracker trace`.
     """
     wiring = Wiring(Settings())
     written, url = url, _name_of(wiring, url)

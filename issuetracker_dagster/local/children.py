@@ -14,6 +14,7 @@ import psutil
 from issuetracker_dagster.errors import IssueTrackerError
 
 _POLL_S = 0.05
+_SAME_S = 0.05 if psutil.LINUX else 1.0
 # In the environment of everything that `dagster dev` of a home starts; see `family`.
 FAMILY_MARK = "ISSUETRACKER_DEV_FAMILY"
 
@@ -24,7 +25,10 @@ class StartFailed(IssueTrackerError):
 
 @dataclass(frozen=True)
 class Identity:
-    """A process that can't be mistaken for a later one with the same pid. `created_s` is its start in Unix seconds."""
+    """A process that can't be mistaken for a later one with the same pid, however the clock is set meanwhile.
+
+    `created_s` is its start in seconds since that of the machine; on systems other than Linux, in Unix seconds.
+    """
 
     pid: int
     created_s: float
@@ -32,7 +36,7 @@ class Identity:
     @classmethod
     def of(cls, pid: int) -> "Identity":
         """The identity of a running process; psutil.NoSuchProcess when there is none."""
-        return cls(pid, psutil.Process(pid).create_time())
+        return cls(pid, _created_s(psutil.Process(pid)))
 
 
 # Popen objects of children that this interpreter started: they must be waited for, or they stay as zombies.
@@ -85,7 +89,7 @@ def is_alive(identity: Identity) -> bool:
         return child.poll() is None
     try:
         found = psutil.Process(identity.pid)
-        return abs(found.create_time() - identity.created_s) < 1.0 and found.status() != psutil.STATUS_ZOMBIE
+        return abs(_created_s(found) - identity.created_s) < _SAME_S and found.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 
@@ -139,6 +143,13 @@ def tail(log: Path, lines: int = 15) -> str:
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
     except OSError:
         return ""
+
+
+def _created_s(process: psutil.Process) -> float:
+    # Linux knows the seconds since the machine's start. psutil adds that start by the clock of the moment: after a step
+    # of the clock every process would look like another one. Only a Process that was made just now has that of now.
+    created_s = process.create_time()
+    return round(created_s - psutil.boot_time(), 2) if psutil.LINUX else created_s
 
 
 def _own_environment() -> dict[str, str]:

@@ -51,7 +51,7 @@ def prepare(endpoints: Endpoints, home: Path, seed: int, report: Report) -> Prep
     report(Step("site", "ready", f"{len(HOSTS)} hosts, a new event every 15 s; {new} new seeds{again}"))
     for host in HOSTS:
         report(Step("site", "note", f"{host.title}: {found.url(host.key, '/')}"))
-    return Prepared(ENVIRONMENT, _what_to_look_at(found))
+    return Prepared(ENVIRONMENT, _what_to_look_at(found), (site,))
 
 
 def start_site(home: Path, seed: int, found: Remembered) -> children.Identity:

@@ -4,22 +4,22 @@ Whatever ends them, nothing is left running that wasn't asked to stay.
 """
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from issuetracker_dagster.errors import ConfigError
-from issuetracker_dagster.local import children, family, state
-from issuetracker_dagster.local.alone import STOP_GRACE_S, alone, sign
+from issuetracker_dagster.local import state
+from issuetracker_dagster.local.alone import alone, sign
+from issuetracker_dagster.local.clearing import Clearing
+from issuetracker_dagster.local.dagster_dev import DagsterDev
 from issuetracker_dagster.local.endpoints import Endpoints
 from issuetracker_dagster.local.pipeline import Prepared, Ui, dagster_environment
 from issuetracker_dagster.local.ports import choose_ports, is_free
-from issuetracker_dagster.local.report import Report, Step, silent
+from issuetracker_dagster.local.report import Report, silent
 from issuetracker_dagster.local.services import LocalServices
-from issuetracker_dagster.local.signals import Interrupts, interrupts
+from issuetracker_dagster.local.signals import interrupts
 
 UI_PORT = 3000
-_POLL_S = 0.2
 
 Prepare = Callable[[Endpoints], Prepared]
 
@@ -37,15 +37,18 @@ def dev(
     """Start what is missing, call `prepare` (migrations, topics, seeds), run `dagster dev`, stop what was started.
 
     `prepare` gets the endpoints. `command` is what others are told of the one that runs here. Returns the exit code:
-    0 after Ctrl-C, SIGTERM or a closed terminal, else Dagster's own. Services that `up` started stay.
+    0 after Ctrl-C, SIGTERM or a closed terminal, else Dagster's own when it ended too often to be started again.
+    Services that `up` started stay.
     Raises ConfigError when another one runs on this home or the port is taken, StartFailed when a service doesn't
     start.
     """
     with interrupts() as received, alone(services.home, report, command):
         try:
             ui = Ui(host, choose_ui_port(services.home, port), verbose)
+            clearing = Clearing(services.home)
             endpoints = services.start(report)
-            return _run(endpoints, services.home, ui, prepare(endpoints), received, report)
+            env = {**os.environ, **dagster_environment(endpoints, services.home)}
+            return DagsterDev(services.home, ui, env, prepare(endpoints), report).run(received, clearing)
         except KeyboardInterrupt:
             return 0
         finally:
@@ -90,37 +93,3 @@ def choose_ui_port(home: Path, wanted: int | None) -> int:
         (port,) = choose_ports(1, known.ports.get("ui", (UI_PORT,)))
         state.write(home, known.remembering("ui", port))
     return port
-
-
-def _run(endpoints: Endpoints, home: Path, ui: Ui, prepared: Prepared, received: Interrupts, report: Report) -> int:
-    env = {
-        **os.environ,
-        **dagster_environment(endpoints, home),
-        **prepared.environment,
-        children.FAMILY_MARK: str(home),
-    }
-    with received.held():
-        parent = children.spawn(ui.command(), log=None, cwd=Path.cwd(), env=env)
-        try:
-            report(Step("dagster", "note", f"starting (pid {parent.pid}), within a minute; Ctrl-C stops all"))
-            ready = False
-            while children.is_alive(parent) and not received.count:
-                if not ready and ui.answers():
-                    ready = True
-                    report(Step("dagster", "ready", ui.url))
-                    for line in prepared.hints:
-                        report(Step("", "note", line))
-                time.sleep(_POLL_S)
-            asked = received.count
-        finally:
-            seen = received.count
-            if seen:
-                report(Step("dagster", "note", "stopping; once more Ctrl-C kills what still works"))
-            else:
-                report(Step("dagster", "warning", f"ended by itself with exit code {children.exit_code(parent)}"))
-            killed = family.end(home, grace_s=STOP_GRACE_S, hurry=lambda: received.count > seen)
-            if killed:
-                report(Step("dagster", "warning", f"{killed} processes didn't end in time and were killed"))
-            report(Step("dagster", "stopped", "stopped"))
-        code = children.exit_code(parent)
-    return 0 if asked else code or 1

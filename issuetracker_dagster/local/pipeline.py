@@ -1,17 +1,21 @@
 """How `dagster dev` is started for a home, and how one sees that its UI is there."""
 
 import http.client
+import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from issuetracker_dagster.local.children import Identity
 from issuetracker_dagster.local.endpoints import Endpoints
 
 _PROJECT = Path(__file__).resolve().parents[2]
 _QUIET_DAGSTER = "issuetracker_dagster.local.quiet_dagster"
 _ANSWER_S = 1.0
+_RELOAD_S = 60.0
+_RELOAD = json.dumps({"query": "mutation { reloadWorkspace { __typename } }"})
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where to ask, not where to listen
 
 
@@ -44,9 +48,16 @@ class Ui:
 
     def answers(self) -> bool:
         """Whether the UI can be opened."""
-        asked = http.client.HTTPConnection(_EVERYWHERE.get(self.host, self.host), self.port, timeout=_ANSWER_S)
+        return self._asked("GET", "/server_info", timeout_s=_ANSWER_S)
+
+    def reload(self) -> bool:
+        """Have the code loaded anew, as the button "Reload all" does; returns when that is done. Whether it worked."""
+        return self._asked("POST", "/graphql", _RELOAD, timeout_s=_RELOAD_S)
+
+    def _asked(self, method: str, path: str, body: str | None = None, *, timeout_s: float) -> bool:
+        asked = http.client.HTTPConnection(_EVERYWHERE.get(self.host, self.host), self.port, timeout=timeout_s)
         try:
-            asked.request("GET", "/server_info")
+            asked.request(method, path, body, {"Content-Type": "application/json"} if body else {})
             return asked.getresponse().status == http.HTTPStatus.OK
         except (OSError, http.client.HTTPException):
             return False
@@ -56,10 +67,12 @@ class Ui:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What has to be known once the services run: further variables for Dagster, and hints for when its UI is there."""
+    """What has to be known once the services run: further variables for Dagster, hints for when its UI is there, and
+    processes `beside` it that live as long as the command, however often Dagster is started."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     hints: tuple[str, ...] = ()
+    beside: tuple[Identity, ...] = ()
 
 
 def dagster_home(home: Path) -> Path:

@@ -123,7 +123,7 @@ def holder(home: Path, name: str) -> Identity | None:
             continue
         with contextlib.suppress(psutil.Error, OSError):
             if any(one.path == wanted for one in found.open_files()):
-                return Identity(found.pid, found.create_time())
+                return Identity.of(found.pid)
     return None
 
 

@@ -12,6 +12,8 @@ from issuetracker_dagster.local.pipeline import Ui
 from issuetracker_dagster.local.ports import choose_ports, is_listening
 from issuetracker_dagster.local.site.hosts import HOSTS
 from issuetracker_dagster.local.site.remembered import settle
+from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.parts import Wiring
 from tests.cli.terminal import Terminal
 from tests.waiting import eventually
 
@@ -78,6 +80,20 @@ def test_dev_is_told_from_demo_and_both_give_addresses_to_open(terminal: Termina
     said = terminal.does("status")
     assert row(said, "dagster")[1] == "demo"
     assert row(said, "demo site")[1:4] == ["http", "running", site.url(HOSTS[0].key, "/")]
+
+
+@pytest.mark.services
+def test_a_stage_that_pauses_is_told_with_the_command_that_says_why(
+    terminal: Terminal, clean_valkey_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDIS_URL", clean_valkey_url)
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", f"127.0.0.1:{choose_ports(1)[0]}")
+    wiring = Wiring(Settings())
+    wiring.heartbeats.beat("parser", 0, "run0", {"mode": "paused"})
+    wiring.heartbeats.beat("enrich", 0, "run1", {"mode": "direct"})
+    said = terminal.does("status")
+    assert row(said, "parser")[1:] == ["1", "paused; why: issuetracker dlq list --stage parser"]
+    assert row(said, "enrich")[1:] == ["1", "direct"]
 
 
 def test_an_address_is_folded_in_a_narrow_terminal_and_never_cut(

@@ -53,6 +53,20 @@ def test_without_a_schema_the_command_that_makes_it_is_named(run: Run) -> None:
     assert "issuetracker db upgrade" in said
 
 
+def test_a_command_that_succeeds_but_has_bad_news_ends_with_its_code(run: Run) -> None:
+    assert run("trace", "nobody")[0] == 1
+    assert run("doctor", "-q")[0] == 1
+    assert run("settings")[0] == 0
+    assert run("trace", "--help")[0] == 0
+
+
+def test_an_address_that_is_none_is_a_wrong_argument(run: Run) -> None:
+    for addr in ("off", "nowhere"):
+        code, said = run("metrics", "--addr", addr)
+        assert code == 2
+        assert "127.0.0.1:9464" in said
+
+
 def test_help_waits_for_no_client_of_a_server() -> None:
     asked = "import sys; from issuetracker_dagster.cli.main import cli; cli(['--help'], standalone_mode=False)"
     listed = "print(sorted({'kafka', 'redis', 'sqlalchemy', 'dagster'} & set(sys.modules)))"

@@ -87,8 +87,8 @@ def running_dev(tmp_path: Path, home: Path) -> Iterator[tuple[subprocess.Popen[b
             stderr=subprocess.STDOUT,
         )
     try:
-        eventually(lambda: pid_file.exists() and pid_file.read_text(), timeout_s=90)
-        eventually(lambda: is_listening(port), timeout_s=60)
+        eventually(lambda: pid_file.exists() and pid_file.read_text(), timeout_s=300)
+        eventually(lambda: is_listening(port), timeout_s=300)
         yield started, port, int(pid_file.read_text())
     except AssertionError as error:
         raise AssertionError(f"{error}\n{children.tail(tmp_path / 'dev.log', 60)}") from error
@@ -99,7 +99,7 @@ def running_dev(tmp_path: Path, home: Path) -> Iterator[tuple[subprocess.Popen[b
 
 @pytest.mark.services
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(700)
 def test_ending_dev_ends_runs_servers_and_dagster_and_frees_their_ports(tmp_path: Path, home: Path) -> None:
     with running_dev(tmp_path, home) as (started, port, run_pid):
         valkey = state.read(home).services["valkey"]
@@ -118,7 +118,7 @@ def test_ending_dev_ends_runs_servers_and_dagster_and_frees_their_ports(tmp_path
 
 @pytest.mark.services
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(700)
 def test_what_a_killed_dev_left_running_is_ended_by_the_next_command(tmp_path: Path, home: Path) -> None:
     with running_dev(tmp_path, home) as (started, port, run_pid):
         started.kill()
