@@ -25,6 +25,7 @@ class Scene(StrEnum):
     DIRECT = "direct shift"
     FETCH = "fetch shift"
     RELAY = "relay"
+    REDRIVE = "redrive"
 
 
 class Blow(StrEnum):
@@ -59,7 +60,7 @@ class Arrow(msgspec.Struct, frozen=True):
         return f"{self.scene.value}: {self.name}"
 
 
-P, D, I, S, X, F, R = Scene  # noqa: E741 - a table reads better with short names
+P, D, I, S, X, F, R, A = Scene  # noqa: E741 - a table reads better with short names
 
 ARROWS = (
     Arrow(P, "marker set → publish", "producer", "publish", "before", 1, HIGH),
@@ -104,6 +105,9 @@ ARROWS = (
     Arrow(R, "leases reaped → outbox", "queue:parser", "reap", nth=1),
     Arrow(R, "outbox → DLQ", "queue:parser", "outbox", nth=1),
     Arrow(R, "in DLQ → out of the outbox", "producer", "publish", nth=1, topic=DLQ),
+    Arrow(A, "letters read → published", "dead_letters", "kept"),
+    Arrow(A, "published → marked redriven", "producer", "publish", topic=FETCHED, shown=True),
+    Arrow(A, "marked redriven → next batch", "dead_letters", "mark"),
 )
 
 MATRIX = tuple(itertools.product(ARROWS, Blow))

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from tests import services
 from tests.crash.arrows import MATRIX, Arrow, Blow
-from tests.crash.cells import Bench, Result, Servers
+from tests.crash.cells import Bench
+from tests.crash.results import Result, Servers
 from tests.crash.table import page
 
 LANES = 4

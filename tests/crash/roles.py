@@ -3,6 +3,7 @@
 Each runs until it is told to end: in order by SIGUSR1 (this is the tests' own), by SIGTERM and SIGINT as in production.
 """
 
+import contextlib
 import logging
 import os
 import signal
@@ -12,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import msgspec
@@ -21,10 +21,11 @@ from issuetracker_dagster import pipeline
 from issuetracker_dagster.adapters.kafka.group import KafkaGroupReader
 from issuetracker_dagster.adapters.kafka.intake import KafkaIntakeReader
 from issuetracker_dagster.defs.fence import interrupts
-from issuetracker_dagster.errors import IssueTrackerError
-from issuetracker_dagster.flow import direct, drain, frontier, intake, publish
+from issuetracker_dagster.errors import AlreadyRunning, IssueTrackerError
+from issuetracker_dagster.flow import direct, drain, frontier, intake, publish, redrive
 from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.flow.shift import Mode, Shift, mode_of_queue
+from issuetracker_dagster.model.letters import LetterFilter
 from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.stage import Stage
@@ -36,6 +37,7 @@ from issuetracker_dagster.wiring.parts import Wiring
 from tests.crash.arrows import Arrow, Blow, Scene
 from tests.crash.handlers import FetchingHandler, ParsingHandler
 from tests.crash.mortal import Fate
+from tests.crash.process import interruptible, write_to
 
 logger = logging.getLogger("tests.crash")
 
@@ -66,7 +68,7 @@ class Order(msgspec.Struct, frozen=True):
 
 def main(order: Order) -> None:
     """The life of one process."""
-    _write_to(order.log)
+    write_to(order.log)
     os.environ.update(order.environment)
     _shorten_waits()
     fate = Fate(order.arrow, order.blow, order.struck) if order.arrow else None
@@ -103,17 +105,17 @@ class Role:
         if self._order.arrow is None:
             self._succeed(scene)
         elif scene is Scene.PUBLISH:
-            with _interruptible():
+            with interruptible():
                 publish_all(self._wiring)
         elif scene is Scene.INTAKE:
-            with _interruptible():
+            with interruptible():
                 self._repeat(self._take_in)
         elif scene is Scene.RELAY:
-            with _interruptible():
+            with interruptible():
                 self._repeat(self._relay)
         else:
             with interrupts() as self._interrupted:
-                self._drain() if scene is Scene.DRAIN else self._shift()
+                self._work(scene)
 
     def _succeed(self, scene: Scene) -> None:
         with interrupts() as self._interrupted, ExitStack() as stack:
@@ -121,8 +123,8 @@ class Role:
             if scene is Scene.PUBLISH:
                 # Whoever asked asks again, as a page that is delivered again does.
                 publish_all(self._wiring)
-            if scene in (Scene.PUBLISH, Scene.DRAIN):
-                self._drain()
+            if scene in (Scene.PUBLISH, Scene.DRAIN, Scene.REDRIVE):
+                self._work(scene)
                 return
             for tick in (
                 (self._relay, self._take_in) if scene in (Scene.INTAKE, Scene.SHIFT, Scene.RELAY) else (self._relay,)
@@ -132,6 +134,14 @@ class Role:
                 stack.callback(thread.join)
             self._shift()
             self._ended.set()
+
+    def _work(self, scene: Scene) -> None:
+        if scene is Scene.REDRIVE:
+            self._redrive()
+        elif scene in (Scene.PUBLISH, Scene.DRAIN):
+            self._drain()
+        else:
+            self._shift()
 
     def _control(self) -> str | None:
         return "told to end" if self._ended.is_set() else self._interrupted()
@@ -156,6 +166,14 @@ class Role:
             summary = self._wiring.drainer().run(accepts=lambda: True, control=self._control, duration_ms=60_000)
             if summary.reason != drain.BUSY:
                 logger.info("%s", summary)
+            self._ended.wait(0.05)
+
+    def _redrive(self) -> None:
+        while not self._control():
+            with contextlib.suppress(AlreadyRunning):
+                report = self._wiring.redriver.run(LetterFilter(), redrive.RedriveOptions(), control=self._control)
+                if report.redriven:
+                    logger.info("%s", report)
             self._ended.wait(0.05)
 
     def _shift(self) -> None:
@@ -198,28 +216,13 @@ def publish_all(wiring: Wiring, asked: Sequence[Request] = ()) -> None:
     wiring.publisher.publish(asked or requests())
 
 
-class _interruptible:
-    """SIGTERM and SIGINT raise KeyboardInterrupt where the program stands, each time."""
-
-    def __enter__(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _interrupt)
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_IGN)
-        return kind is KeyboardInterrupt
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def _expose(wiring: Wiring, fate: Fate) -> None:
     """Put the arrow into the part that it names, before anything is built upon that."""
     for name in ("producer", "retry_set", "ingestion", "locks", "frontier"):
         if fate.awaits(name):
             wiring._parts[name] = fate.wrap(getattr(wiring, name))
+    if fate.awaits("dead_letters"):
+        wiring.stores.dead_letters = fate.wrap(wiring.stores.dead_letters)
     if fate.awaits("buffers"):
         wiring._parts["buffers"] = {topic: fate.wrap(buffer) for topic, buffer in wiring.buffers.items()}
     if fate.awaits(f"queue:{STAGE}"):
@@ -230,8 +233,8 @@ def _readers_of(cell: str, fate: Fate | None) -> None:
     """Groups of this cell alone, since members that another cell killed would hold up its intake."""
 
     def opened(reader: Callable[..., Any]) -> Callable[..., Any]:
-        def make(connection: Any, topics: Any, group: str) -> Any:
-            made = reader(connection, topics, f"{cell}{group}")
+        def make(connection: Any, topics: Any, group: str, **options: Any) -> Any:
+            made = reader(connection, topics, f"{cell}{group}", **options)
             return fate.wrap(made) if fate is not None and fate.awaits("reader") else made
 
         return make
@@ -247,17 +250,5 @@ def _shorten_waits() -> None:
     pipeline.FETCH_LEASE_MS = LOCK_MS
     frontier.REAP_EVERY_S = 0.5
     direct.COMMIT_EVERY_S = 0.2
-    publish.BATCH = BATCH
-
-
-def _write_to(log: Path) -> None:
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    for standard in (1, 2):
-        os.dup2(descriptor, standard)
-    logging.basicConfig(
-        level=logging.INFO,
-        format="%(asctime)s.%(msecs)03d %(threadName)s %(name)s %(message)s",
-        datefmt="%H:%M:%S",
-        force=True,
-    )
-    logging.getLogger("kafka").setLevel(logging.WARNING)
+    publish.BATCH = redrive.BATCH = BATCH
+    redrive.LOCK_MS = LOCK_MS

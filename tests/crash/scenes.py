@@ -6,8 +6,10 @@ import time
 import msgspec
 
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
+from issuetracker_dagster.flow.dead_letter import bury, dead_letter
 from issuetracker_dagster.flow.requests import root_id_of
 from issuetracker_dagster.model.headers import Headers, TargetType
+from issuetracker_dagster.model.letters import KEEP_BYTES
 from issuetracker_dagster.model.message import Message, Outgoing
 from issuetracker_dagster.model.payload import CrawlJob, RawContentRef, encode_payload
 from issuetracker_dagster.model.priority import Priority
@@ -19,6 +21,7 @@ from tests.crash.arrows import Scene
 from tests.crash.handlers import linked
 from tests.crash.ledger import Expected, malformed
 from tests.crash.roles import BATCH, PARENT, STAGE, publish_all, requests
+from tests.waiting import eventually
 
 WORKERS = 2
 IN_HAND = 2 * WORKERS
@@ -40,6 +43,7 @@ ALLOWED = {
     Scene.FETCH: 2 * COUNT,
     # Due retries and dead letters published and not removed, and what came back of a dead worker.
     Scene.RELAY: COUNT,
+    Scene.REDRIVE: BATCH,
 }
 """The most that may come twice: what was in flight at the blow."""
 
@@ -65,6 +69,8 @@ def prepare(scene: Scene, wiring: Wiring) -> Expected:
             return _to_fetch(wiring)
         case Scene.RELAY:
             return _for_the_relay(wiring)
+        case Scene.REDRIVE:
+            return _dead(wiring)
 
 
 def _crawl_jobs() -> Expected:
@@ -142,3 +148,15 @@ def _for_the_relay(wiring: Wiring) -> Expected:
     queue.claim(secrets.token_hex(8), 4, 1)
     evicted = [message.headers.root_id for message in queued[:8]]
     return _parsed([message for message in messages if message.headers.root_id not in evicted], tuple(evicted))
+
+
+def _dead(wiring: Wiring) -> Expected:
+    """Letters in the DLQ and in its index; every other one is too large for the index, and read from Kafka."""
+    messages = []
+    for number, message in enumerate(_messages(("dead",))):
+        padding = b" " * (number % 2 * KEEP_BYTES)
+        messages.append(msgspec.structs.replace(message, value=message.value + padding))
+    now_ms = time.time_ns() // 1_000_000 - 1_000  # a redrive takes up what has died before it began
+    bury(wiring.producer, [dead_letter(one, STAGE, "http_404", "gone", now_ms) for one in messages])
+    eventually(lambda: wiring.dead_letter_indexer.tick(1_000) and wiring.stores.dead_letters.count() == len(messages))
+    return Expected({message.headers.root_id: frozenset((Topic.FETCHED.value,)) for message in messages})

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.crash.arrows import ARROWS, MATRIX, SUITE, Blow
-from tests.crash.cells import Result
+from tests.crash.results import Result
 from tests.crash.scenes import ALLOWED, COUNT
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "crash-matrix.md"
@@ -24,8 +24,8 @@ These are all {len(MATRIX)} cells, by all signals. The test suite runs {len(SUIT
 SIGKILL at each arrow, the other signals at one arrow of each process.
 
 - **SIGKILL**: the process is gone at once.
-- **SIGTERM** and **SIGINT twice**: a shift and a drain run end in order within their bounds. A publisher, an intake and
-  a relay are broken off where they stand.
+- **SIGTERM** and **SIGINT twice**: a shift, a drain run and the job of a redrive end in order within their bounds. A
+  publisher, an intake and a relay are broken off where they stand.
 - **SIGSTOP, SIGCONT**: the process stands still until its leases and locks have run out and another one has done its
   work; then it goes on with what it takes for its own.
 

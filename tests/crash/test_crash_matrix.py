@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tests.crash.arrows import ARROWS, SUITE, Arrow
-from tests.crash.cells import Result, Servers
 from tests.crash.matrix import run
+from tests.crash.results import Result, Servers
 from tests.crash.scenes import ALLOWED
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(900)]

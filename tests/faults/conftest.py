@@ -20,6 +20,7 @@ def environment(kafka_bootstrap: str, clean_valkey_url: str, tmp_path: Path) -> 
         "REDIS_URL": clean_valkey_url,
         "DATABASE_URL": f"sqlite:///{tmp_path / 'faults.db'}",
         "PARSER_ZSET_LEASE": "3s",
+        "INTAKE_BATCH": "50",
     } | {f"KAFKA_PARTITIONS_{name}": "1" for name in ("HIGH", "NORMAL", "LOW", "STAGE", "DLQ")}
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from issuetracker_dagster.adapters.kafka.intake import KafkaIntakeReader
 from issuetracker_dagster.adapters.sql.migrate import upgrade
-from issuetracker_dagster.errors import TransientError
+from issuetracker_dagster.errors import PublishFailed, TransientError
 from issuetracker_dagster.model.headers import Headers
 from issuetracker_dagster.model.message import message_of
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
@@ -39,13 +39,16 @@ WHOLE_WITHIN_S = 60.0
 
 
 class SavingHandler(RecordingHandler):
-    """Writes a content a page, and passes it on."""
+    """Writes a content a page, and passes it on, as long as its `gate` is open."""
 
     def __init__(self, wiring: Wiring) -> None:
         super().__init__(STAGE)
         self._contents = wiring.stores.contents
+        self.gate = threading.Event()
+        self.gate.set()
 
     def handle(self, payload: RawContentRef, context: HandlerContext) -> Outcome:  # type: ignore[override]
+        self.gate.wait()
         super().handle(payload, context)
         content = Content(url=payload.url, root_id=context.root_id, title="A title", body=f"All of {context.root_id}.")
         return Outcome(forward=ContentRef(content_id=self._contents.save(content), url=payload.url))
@@ -81,13 +84,29 @@ class Pipeline:
         self._outgoing = threading.Event()
 
     def load(self) -> None:
-        """Publish a few messages every moment until the pipeline ends or is told to `calm` down."""
+        """Publish a few messages every moment until the pipeline ends or is told to `calm` down.
+
+        What the broker hasn't confirmed is published again, as all publishers do.
+        """
         number = 0
         while not self._ending.is_set() and not self._outgoing.wait(0.05):
             batch = [Headers(root_id=f"m{number + place}") for place in range(3)]
-            send(self._direct, STAGE, *batch)
+            while not self._ending.is_set():
+                try:
+                    send(self._direct, STAGE, *batch)
+                    break
+                except PublishFailed as error:
+                    self.words.texts.append(str(error))
+                    self._ending.wait(0.2)
             self.sent += [headers.root_id for headers in batch]
             number += len(batch)
+
+    def burst(self, count: int, each_bytes: int) -> None:
+        """Publish many messages at once, so large by a header that they carry with them."""
+        padding = (("padding", b"x" * each_bytes),)
+        batch = [Headers(root_id=f"burst{number}", other=padding) for number in range(count)]
+        send(self._direct, STAGE, *batch)
+        self.sent += [headers.root_id for headers in batch]
 
     def calm(self) -> None:
         """No more messages."""
@@ -108,6 +127,7 @@ class Pipeline:
         relay(self.wiring, TICK_MS)
 
     def end(self) -> None:
+        self.handler.gate.set()
         self._ending.set()
 
     def done(self) -> int:

@@ -35,6 +35,11 @@ class FaultProxy:
     def port(self) -> int:
         return int(self._listener.getsockname()[1])
 
+    def lead_to(self, port: int) -> None:
+        """Go to another server from now on; connections to the one before end."""
+        self._target = port
+        self._drop_all()
+
     def lose(self, replies: int) -> None:
         """Swallow the next replies, whatever they answer, and cut their connections: the server has done it."""
         with self._lock:

@@ -72,6 +72,30 @@ def test_34_scripts_flushed_again_and_again_go_unnoticed(pipeline: Pipeline, ser
     pipeline.must_be_whole()
 
 
+def test_34_and_50_a_full_server_says_so_and_makes_room_for_itself_by_what_is_worked_off(
+    pipeline: Pipeline, server: RedisClient
+) -> None:
+    def used() -> int:
+        return int(command(server, "INFO", "memory")["used_memory"])
+
+    queue = pipeline.wiring.queue(STAGE)
+    pipeline.handler.gate.clear()
+    command(server, "CONFIG", "SET", "maxmemory", str(used() + 1_000_000))
+    try:
+        pipeline.burst(300, each_bytes=8_000)
+        eventually(lambda: "it is full (maxmemory)" in pipeline.words, timeout_s=WHOLE_WITHIN_S)
+        assert "CONFIG SET maxmemory" in pipeline.words
+        held, at_most = queue.depth().total, used()
+        assert 0 < held < 300, "the rest waits in Kafka"
+        pipeline.handler.gate.set()
+        # Claims and acks go on, memory falls, and pushes resume, all of it below the same limit.
+        eventually(lambda: queue.depth().total < held // 2 and used() < at_most, timeout_s=WHOLE_WITHIN_S)
+        pipeline.must_be_whole()
+    finally:
+        pipeline.handler.gate.set()
+        command(server, "CONFIG", "SET", "maxmemory", "0")
+
+
 def test_34_and_50_out_of_memory_what_is_queued_is_worked_off_and_pushes_resume_when_there_is_room(
     pipeline: Pipeline, server: RedisClient
 ) -> None:

@@ -27,7 +27,7 @@ class DagsterUi:
         """The data of a GraphQL answer; raises AssertionError with what the server said is wrong."""
         body = json.dumps({"query": query, "variables": variables}).encode()
         request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})  # noqa: S310
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=300) as answer:  # noqa: S310
             found = json.load(answer)
         assert "errors" not in found, found["errors"]
         return found["data"]
@@ -50,6 +50,40 @@ class DagsterUi:
             if stays(lambda: (self.sensors()[sensor]["status"] == "RUNNING") is on, for_s=3):
                 return
         raise AssertionError(f"the toggle of {sensor} doesn't stay {'on' if on else 'off'}")
+
+    def switch_schedule(self, schedule: str, *, on: bool) -> None:
+        """Move a schedule's toggle."""
+        if on:
+            query = "mutation ($one: ScheduleSelector!) { startSchedule(scheduleSelector: $one) { __typename } }"
+            self.ask(query, one={**LOCATION, "scheduleName": schedule})
+        else:
+            query = "mutation ($id: String!) { stopRunningSchedule(id: $id) { __typename } }"
+            self.ask(query, id=self.schedules()[schedule]["id"])
+
+    def schedules(self) -> dict[str, dict[str, str]]:
+        """Each schedule's state by its name."""
+        query = """query ($location: RepositorySelector!) { schedulesOrError(repositorySelector: $location) {
+            ... on Schedules { results { name scheduleState { id status selectorId } } } } }"""
+        found = self.ask(query, location=LOCATION)["schedulesOrError"]["results"]
+        return {schedule["name"]: schedule["scheduleState"] for schedule in found}
+
+    def reload(self) -> None:
+        """Reload the code location."""
+        query = "mutation ($name: String!) { reloadRepositoryLocation(repositoryLocationName: $name) { __typename } }"
+        self.ask(query, name=LOCATION["repositoryLocationName"])
+
+    def terminate(self, run_id: str) -> None:
+        """Ask a run to end, as the button does."""
+        query = "mutation ($id: String!) { terminateRun(runId: $id) { __typename } }"
+        self.ask(query, id=run_id)
+
+    def launch(self, job: str) -> str:
+        """Start a run of a job without any config or tag of its own; returns its id."""
+        query = """mutation ($params: ExecutionParams!) { launchRun(executionParams: $params) {
+            __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }"""
+        asked = self.ask(query, params={"selector": {**LOCATION, "jobName": job}, "mode": "default"})["launchRun"]
+        assert "run" in asked, asked
+        return str(asked["run"]["runId"])
 
     def _move(self, sensor: str, *, on: bool) -> None:
         if on:

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from issuetracker_dagster.adapters.kafka.intake import KafkaIntakeReader
+from issuetracker_dagster.errors import AlreadyRunning
+from issuetracker_dagster.flow import redrive
 from issuetracker_dagster.flow.dlq_index import DLQ_GROUP, DeadLetterIndexer
-from issuetracker_dagster.flow.redrive import RedriveOptions, Redriver
+from issuetracker_dagster.flow.redrive import RedriveOptions, Redriver, RedriveReport
 from issuetracker_dagster.model.letters import LetterFilter
 from issuetracker_dagster.model.stage import Topic
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
+from tests.waiting import eventually
 
 
 class Mortal:
@@ -39,7 +42,22 @@ class Mortal:
         return wrapped
 
 
+def once_free(run: Callable[[], RedriveReport]) -> RedriveReport:
+    """A redrive that was killed holds its lock until that ends."""
+
+    def tried() -> RedriveReport | None:
+        try:
+            return run()
+        except AlreadyRunning:
+            return None
+
+    report = eventually(tried, timeout_s=30)
+    assert report is not None
+    return report
+
+
 def main(what: str, method: str, nth: int, when: str) -> None:
+    redrive.LOCK_MS = 1_000
     wiring = Wiring(Settings(env_file=None))
     after = when == "after"
     reader = KafkaIntakeReader(wiring.kafka, Topic.DLQ.value, DLQ_GROUP)
@@ -54,8 +72,14 @@ def main(what: str, method: str, nth: int, when: str) -> None:
         ).tick(60_000)
     else:
         producer: Any = Mortal(wiring.producer, method, nth, after=after)
-        redriver = Redriver(index=index, read=wiring.letter_reader.read, publish=producer.publish, clock=wiring.clock)
-        redriver.run(LetterFilter(), RedriveOptions(rate=1_000))
+        redriver = Redriver(
+            index=index,
+            read=wiring.letter_reader.read,
+            publish=producer.publish,
+            clock=wiring.clock,
+            locks=lambda: wiring.locks,
+        )
+        once_free(lambda: redriver.run(LetterFilter(), RedriveOptions(rate=1_000)))
 
 
 if __name__ == "__main__":

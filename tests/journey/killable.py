@@ -5,11 +5,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from issuetracker_dagster.local import children, jars, java, kafka, valkey
 from issuetracker_dagster.local.ports import LOOPBACK, choose_ports
+from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,14 +27,21 @@ class Killable:
     def start(self) -> None:
         self._identity = self._start()
 
+    @property
+    def pid(self) -> int:
+        """Its present process; 0 before the first start."""
+        return self._identity.pid if self._identity else 0
+
     def kill(self) -> None:
         """kill -9; nothing of it is left when this returns."""
         assert self._identity is not None
         children.stop(self._identity, grace_s=10.0, first=signal.SIGKILL)
 
     def freeze(self) -> None:
-        """It hangs: connections stay open and nothing is answered."""
+        """It hangs: connections stay open and nothing is answered, from when this returns."""
         self._signal(signal.SIGSTOP)
+        # Until one of its threads has taken the signal the others go on: on a busy machine for an answer or two.
+        eventually(lambda: set(_thread_states(self.pid)) <= {"T", "Z", "X"})
 
     def thaw(self) -> None:
         """It goes on with what it had been sent."""
@@ -48,6 +56,13 @@ class Killable:
         """End it in order."""
         if self._identity is not None:
             children.stop(self._identity, grace_s=self._grace_s)
+
+
+def _thread_states(pid: int) -> Iterator[str]:
+    """The state of each of its threads, as Linux names it: T is stopped, Z and X are gone."""
+    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            yield stat.read_text().rpartition(")")[2].split()[0]
 
 
 @contextmanager

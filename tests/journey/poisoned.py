@@ -128,7 +128,7 @@ def main(stage: Stage, mode: Mode, ledger: Path) -> None:
             wanted_mode=lambda: mode,
             open_crew=lambda wanted: crews.open_crew(wiring, PIPELINE[stage], handler, wanted),
             clock=wiring.clock,
-            duration_ms=600_000,
+            duration_ms=86_400_000,  # the test closes the pipe
             drain_timeout_ms=2_000,
         )
         thread = threading.Thread(target=shift.run)

@@ -3,8 +3,9 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from issuetracker_dagster.errors import TransientError
 from issuetracker_dagster.flow.shift import Mode, Shift, mode_of_queue
 from issuetracker_dagster.model.headers import Headers, TargetType
 from issuetracker_dagster.model.message import Message, Outgoing
@@ -100,7 +101,8 @@ def running_intake(wiring: Wiring, stage: Stage, is_on: Callable[[], bool] = lam
     def tick() -> None:
         while not stop.wait(0.1):
             if is_on():
-                wiring.intake(stage).tick(1_000)
+                with suppress(TransientError):  # a sensor skips its tick
+                    wiring.intake(stage).tick(1_000)
 
     thread = threading.Thread(target=tick)
     thread.start()

@@ -9,7 +9,7 @@ from tests.journey.burst_load import Plan
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(360)]
 
-PLAN = Plan(jobs=20_000, hosts=100, target=1_000, batch=100, rate=500)
+PLAN = Plan(jobs=10_000, hosts=100, target=1_000, batch=100, rate=500)
 
 
 def test_findings_11_13_and_16_a_burst_arrives_whole_and_in_order_though_drainer_kafka_and_redis_are_killed(

@@ -15,6 +15,9 @@ import pytest
 from kafka import KafkaProducer
 
 from issuetracker_dagster.adapters.kafka.group import KafkaGroupReader
+from issuetracker_dagster.defs.dlq_checks import dlq_health
+from issuetracker_dagster.flow.redrive import RedriveOptions
+from issuetracker_dagster.model.letters import Letter, LetterFilter
 from issuetracker_dagster.model.message import Record
 from issuetracker_dagster.model.stage import FACTS, QUEUED_STAGES, Stage, Topic
 from issuetracker_dagster.wiring.parts import Wiring
@@ -104,6 +107,40 @@ def test_each_malformed_message_ends_in_the_dlq_with_its_bytes_and_no_good_one_i
             f"\n{sum(map(len, sent.values()))} messages, {len(bad)} of them bad, in {took_s:.0f} s; "
             f"{dead.repeated} letters came twice, {ledger.count('ended') - len(good)} good ones were handled twice"
         )
+
+
+def test_whatever_lies_in_the_dlq_is_indexed_and_can_be_looked_through(
+    wiring: Wiring, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And nobody of ours reads `enriched`, so that what lies there can only be counted."""
+    wiring.ready()
+    sent = {topic: list(messages(Stage.PARSER, topic, COUNT, SEED)) for topic in (Topic.DLQ, Topic.ENRICHED)}
+    publish(wiring, sent)
+    began = time.monotonic()
+
+    def is_indexed() -> bool:
+        wiring.dead_letter_indexer.tick(5_000)
+        return dlq_health(wiring).unindexed == 0
+
+    eventually(is_indexed, timeout_s=120 + COUNT / 10)
+    took_s = time.monotonic() - began
+    index = wiring.stores.dead_letters
+    assert index.count(LetterFilter(states=())) == COUNT
+    named = {one.name for one in sent[Topic.DLQ]}
+    found: list[Letter] = []
+    while more := index.after(LetterFilter(), found[-1].letter_id if found else 0, 1_000):
+        kept = index.kept([letter.letter_id for letter in more])
+        assert all(
+            (record := kept.get(letter.letter_id) or wiring.letter_reader.read(letter)) is not None
+            and (record.key or b"").decode() in named
+            for letter in more
+        )
+        found += more
+    assert len(found) == COUNT
+    report = wiring.redriver.run(LetterFilter(), RedriveOptions(dry_run=True))
+    assert report.looked_at == COUNT
+    with capsys.disabled():
+        print(f"\n{COUNT} hostile letters indexed in {took_s:.0f} s; a redrive would take up {report.redriven}")
 
 
 def publish(wiring: Wiring, sent: dict[Topic, list[Sent]]) -> None:

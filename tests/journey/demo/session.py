@@ -27,10 +27,14 @@ SETTINGS = {"PRIORITY_RULES_REFRESH_INTERVAL": "1m"}
 
 
 class Demo:
-    """A demo on a home folder of its own. Its commands and `wiring` find it by the environment of this process."""
+    """A demo on a home folder of its own. Its commands and `wiring` find it by the environment of this process.
 
-    def __init__(self, home: Path) -> None:
+    `environment` are further settings of its own, such as servers that it is to use.
+    """
+
+    def __init__(self, home: Path, environment: Mapping[str, str] | None = None) -> None:
         self.home = home
+        self._settings = {**SETTINGS, **(environment or {})}
         (self.port,) = choose_ports(1, ())
         self.ui = DagsterUi(self.port)
         self._process: subprocess.Popen[bytes] | None = None
@@ -92,7 +96,7 @@ class Demo:
 
     def _environment(self) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if name not in POINTERS}
-        return {**inherited, **SETTINGS, "ISSUETRACKER_HOME": str(self.home)}
+        return {**inherited, **self._settings, "ISSUETRACKER_HOME": str(self.home)}
 
     def _must_live(self) -> bool:
         assert self._process is not None
