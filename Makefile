@@ -5,8 +5,11 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
+# Everything here starts dozens of processes; without its bytecode each would compile the project anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test test-fast check format bench crash-matrix clean
+.PHONY: help setup dev demo test test-fast check format bench quality crash-matrix soak clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,7 +32,7 @@ demo: $(INSTALLED)  ## dev with a news site of its own, its seeds and rules
 	$(BIN)/issuetracker demo
 
 test: $(INSTALLED)  ## every test, against real servers that the tests start
-	$(BIN)/python -m pytest
+	$(BIN)/python -m tests.suite
 
 test-fast: $(INSTALLED)  ## the tests that need no server and take no time
 	$(BIN)/python -m pytest -m "not services and not slow" --hypothesis-profile=fast -n logical --maxprocesses 4 --dist loadfile
@@ -47,9 +50,18 @@ format: $(INSTALLED)  ## rewrite the code in the one format
 bench: $(INSTALLED)  ## the figures, measured against what Redis and Kafka do at most
 	$(BIN)/python -m benchmarks
 
+quality: $(INSTALLED)  ## the parser beside its peers on recorded pages; fails when a figure falls below its floor
+	$(BIN)/python -m benchmarks.quality $(if $(ACCEPT),--accept)
+
 crash-matrix: $(INSTALLED)  ## stop processes at every arrow by every signal, write docs/crash-matrix.md
 	$(BIN)/python -m tests.crash.matrix > docs/crash-matrix.md.new
 	mv docs/crash-matrix.md.new docs/crash-matrix.md
 
+MINUTES ?= 30
+
+soak: $(INSTALLED)  ## the demo under random faults for MINUTES=30, from a SEED; prints the ledger, fails when it breaks
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
 clean:  ## remove the virtual environment and the caches; state in .issuetracker stays
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
+	find . -name __pycache__ -prune -exec rm -rf {} +

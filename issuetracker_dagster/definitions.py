@@ -5,27 +5,41 @@ import dagster as dg
 from issuetracker_dagster.defs.assets import asset_specs
 from issuetracker_dagster.defs.buffers import buffer_checks
 from issuetracker_dagster.defs.checks import queue_checks
+from issuetracker_dagster.defs.digest import digest_job, digest_schedule, issue_digest
 from issuetracker_dagster.defs.dlq import dlq_index, redrive_job
 from issuetracker_dagster.defs.dlq_checks import dlq_checks
 from issuetracker_dagster.defs.drain import drain_job, drain_schedule
+from issuetracker_dagster.defs.extraction_checks import extraction_check, rules_match_check
+from issuetracker_dagster.defs.history import purge_job, purge_schedule
 from issuetracker_dagster.defs.intakes import intake_sensors
+from issuetracker_dagster.defs.lag_checks import lag_checks
+from issuetracker_dagster.defs.losses import loss_checks
+from issuetracker_dagster.defs.queue_moves import move_job
+from issuetracker_dagster.defs.reparse import reparse_job, reparsed_contents
+from issuetracker_dagster.defs.retry_checks import retry_check
 from issuetracker_dagster.defs.rules import refresh_job, refresh_schedule, rules_check
 from issuetracker_dagster.defs.shifts import shift_jobs
 from issuetracker_dagster.defs.sources import freshness_check
 from issuetracker_dagster.defs.upkeep import health_probe, retry_relay, seed_scheduler
+from issuetracker_dagster.defs.work_checks import work_checks
 from issuetracker_dagster.defs.workers import worker_sensors
 from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.ending import end_quickly
 from issuetracker_dagster.wiring.logs import configure
 from issuetracker_dagster.wiring.parts import Wiring
 
 _settings = Settings()
 configure(_settings)
+end_quickly()
 
 defs = dg.Definitions(
-    assets=asset_specs(),
-    asset_checks=[*queue_checks(), *buffer_checks(), *dlq_checks(), rules_check, freshness_check],
-    jobs=[*shift_jobs(), drain_job(), refresh_job, redrive_job],
-    schedules=[drain_schedule(_settings), refresh_schedule],
+    assets=[*asset_specs(_settings), reparsed_contents(_settings), issue_digest],
+    asset_checks=[
+        *(*queue_checks(), *buffer_checks(), *lag_checks(), *work_checks(), *dlq_checks(), *loss_checks()),
+        *(retry_check, rules_check, freshness_check, rules_match_check, extraction_check),
+    ],
+    jobs=[*shift_jobs(), drain_job(), refresh_job, redrive_job, purge_job, reparse_job, move_job, digest_job],
+    schedules=[drain_schedule(_settings), refresh_schedule, purge_schedule, digest_schedule],
     sensors=[
         *intake_sensors(_settings),
         *worker_sensors(_settings),

@@ -3,7 +3,7 @@
 import msgspec
 
 from issuetracker_dagster.model.payload import ContentRef, CrawlJob, RawContentRef
-from issuetracker_dagster.model.queue import QueueLimits
+from issuetracker_dagster.model.queue import MOST_DELIVERIES, QueueLimits
 from issuetracker_dagster.model.stage import FACTS, QUEUED_STAGES, Stage, StageFacts, Topic
 from issuetracker_dagster.settings.load import Settings
 
@@ -11,6 +11,10 @@ PayloadType = type[CrawlJob] | type[RawContentRef] | type[ContentRef]
 
 FETCH_LEASE_MS = 120_000
 """Lease of a job that waited in a host's frontier: a fetch with all its redirects fits in."""
+
+LEASES_PER_START = 20
+"""How many lost leases make up for a start. Crews count starts; the queue's own limit is for what never gets as far.
+Leases are also lost while a message only waits beside another one that ends its workers."""
 
 
 class StageRow(msgspec.Struct, frozen=True):
@@ -59,7 +63,7 @@ def queue_limits(settings: Settings, stage: Stage) -> QueueLimits:
         max_size=queue.zset_max_size,
         entry_ttl_ms=queue.zset_entry_ttl,
         backpressure=queue.zset_overflow == "backpressure",
-        max_deliveries=queue.zset_max_deliveries,
+        max_deliveries=min(LEASES_PER_START * queue.zset_max_deliveries, MOST_DELIVERIES),
         max_wait_ms=queue.zset_max_wait,
         max_wait_share=queue.zset_max_wait_share,
     )

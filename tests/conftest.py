@@ -1,6 +1,7 @@
 """Fixtures that every test may ask for. A server starts when the first test of the session asks for it."""
 
 import gc
+import logging
 import socket
 import uuid
 from collections.abc import Iterator
@@ -11,9 +12,20 @@ import pytest
 from hypothesis import settings
 
 from tests import services
+from tests.dealing import (  # noqa: F401 - hooks
+    pytest_collection_modifyitems,
+    pytest_sessionfinish,
+    pytest_testnodedown,
+    pytest_xdist_make_scheduler,
+)
 
 # `make test-fast` looks at fewer examples of each property; `make test` at Hypothesis' own hundred.
 settings.register_profile("fast", max_examples=25)
+
+
+def pytest_configure() -> None:
+    """A client says hundreds of times that a broker is gone; with that, nobody could read why a test has failed."""
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
 def pytest_collection_finish() -> None:
