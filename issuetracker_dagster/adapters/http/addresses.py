@@ -15,17 +15,18 @@ Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _LOOPBACK = "127.0.0.1"
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_IPV4_COMPATIBLE = ipaddress.IPv6Network("::/96")
+_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _NOBODY = tuple(
     ipaddress.ip_network(network)
     for network in (
+        "168.63.129.16/32",  # a public number, but what answers is the inside of a cloud
+        "192.0.0.0/24",  # protocol assignments, the metadata of another cloud among them
         "192.88.99.0/24",  # 6to4 relays, withdrawn
-        "64:ff9b:1::/48",  # NAT64 inside a network: any IPv4 address may be in it, at any of five places
-        "::ffff:0:0:0/96",  # IPv4-translated
-        "fec0::/10",  # site-local, deprecated but routed where it is still set up
+        "2002::/16",  # 6to4: any IPv4 address may be in it
+        "3fff::/20",  # documentation
     )
 )
-"""What Python counts as global although nobody on the internet is meant."""
+"""What some version of Python counts as global although nobody on the internet is meant."""
 
 
 class AddressPolicy:
@@ -52,24 +53,23 @@ class AddressPolicy:
 
 
 def is_public(address: Address) -> bool:
-    """Whether anybody on the internet could be meant, also by the IPv4 address that an IPv6 one carries."""
+    """Whether anybody on the internet could be meant; an IPv6 address that carries an IPv4 one is judged by that."""
+    if isinstance(address, ipaddress.IPv6Address):
+        carried = _carried(address)
+        if carried is not None:
+            return is_public(carried)
+        if address not in _GLOBAL_UNICAST:
+            return False  # nothing else was given out, and what Python calls global would be everything it doesn't know
     if any(address in network for network in _NOBODY):
         return False
-    return all(one.is_global and not one.is_multicast for one in (address, *_embedded(address)))
+    return address.is_global and not address.is_multicast
 
 
-def _embedded(address: Address) -> tuple[Address, ...]:
-    if isinstance(address, ipaddress.IPv4Address):
-        return ()
-    if address.ipv4_mapped:
-        return (address.ipv4_mapped,)
-    if address.sixtofour:
-        return (address.sixtofour,)
-    if address.teredo:
-        return address.teredo
-    if address in _NAT64 or address in _IPV4_COMPATIBLE:
-        return (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF),)
-    return ()
+def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 host that is reached at the address: mapped, or behind NAT64."""
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped
 
 
 def is_localhost(host: str) -> bool:
