@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 
+from issuetracker_dagster.adapters.kafka.clients import opened
 from issuetracker_dagster.adapters.kafka.connection import CLOSE_TIMEOUT_MS, KafkaConnection, reaching
 
 
@@ -23,7 +24,7 @@ class KafkaArrivals:
         counts = dict.fromkeys(topics, 0)
         with self._lock, reaching(self._connection, "counting what arrived in topics"):
             if self._consumer is None:
-                self._consumer = KafkaConsumer(**self._connection.consumer_options())
+                self._consumer = opened(KafkaConsumer, self._connection.consumer_options())
             partitions = [
                 KafkaPartition(name, number)
                 for name in map(self._connection.topic_name, topics)

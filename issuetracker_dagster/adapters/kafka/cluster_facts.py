@@ -7,6 +7,7 @@ import msgspec
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from issuetracker_dagster.adapters.kafka.clients import opened
 from issuetracker_dagster.adapters.kafka.connection import KafkaConnection, reaching
 from issuetracker_dagster.model.stage import Topic
 
@@ -31,7 +32,7 @@ class ClusterFacts(msgspec.Struct, frozen=True, kw_only=True):
 def cluster_facts(connection: KafkaConnection) -> ClusterFacts:
     """Asks nothing but descriptions; raises `Unavailable`."""
     with reaching(connection, "asking the cluster about itself"):
-        admin = KafkaAdminClient(**connection.client_options())
+        admin = opened(KafkaAdminClient, connection.client_options())
         try:
             brokers = _brokers(admin)
             return ClusterFacts(

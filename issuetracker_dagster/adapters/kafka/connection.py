@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka.errors import KafkaError
 
+from issuetracker_dagster.adapters.kafka.clients import CLOSING
 from issuetracker_dagster.adapters.kafka.header_names import accept_any_header_names
 from issuetracker_dagster.errors import TransientError, Unavailable
 
@@ -52,6 +53,7 @@ class KafkaConnection:
             # the client bounds that.
             "reconnect_backoff_max_ms": 1_000,
             "request_timeout_ms": 10_000,
+            "proxy_url": CLOSING,
             **self.options,
         }
 

@@ -17,6 +17,7 @@ from kafka.errors import (
 from kafka.structs import ConsumerGroupMetadata, MemberState
 
 from issuetracker_dagster.adapters.clock import SystemClock
+from issuetracker_dagster.adapters.kafka.clients import opened
 from issuetracker_dagster.adapters.kafka.connection import (
     CLOSE_TIMEOUT_MS,
     KafkaConnection,
@@ -151,19 +152,25 @@ class KafkaGroupReader:
             "group_id": self._group,
             "partition_assignment_strategy": [assignor],
         }
-        consumer = KafkaConsumer(**options)
+        consumer = opened(KafkaConsumer, options)
+        try:
+            self._subscribe(consumer, assignor)
+        except BaseException:
+            consumer.close(autocommit=False, timeout_ms=CLOSE_TIMEOUT_MS)
+            raise
+        self._consumer = consumer
+        return consumer
+
+    def _subscribe(self, consumer: KafkaConsumer, assignor: CooperativeStickyAssignor) -> None:
         free_exhausted_slot(consumer)
         names = [self._connection.topic_name(topic) for topic in self._topics]
         # Known before the group is joined: a leader without metadata hands out nothing, and the group joins twice.
         missing = [name for name in names if not consumer.partitions_for_topic(name)]
         if missing:
-            consumer.close(autocommit=False, timeout_ms=CLOSE_TIMEOUT_MS)
             failed = LookupError(f"{', '.join(missing)} doesn't exist")
             raise Unavailable(failure_text(self._connection, f"joining group {self._group}", failed))
         listener = Rebalance(self._connection, consumer, self._group, self._holdings, assignor)
         consumer.subscribe(names, listener=listener)
-        self._consumer = consumer
-        return consumer
 
     def _found_notes(self) -> Mapping[TopicPartition, str]:
         """Whoever else commits with metadata is kept out while the group has members, so once is enough."""

@@ -18,6 +18,7 @@ from kafka.errors import (
 )
 from kafka.structs import OffsetAndMetadata
 
+from issuetracker_dagster.adapters.kafka.clients import opened
 from issuetracker_dagster.adapters.kafka.connection import (
     CLOSE_TIMEOUT_MS,
     KafkaConnection,
@@ -128,7 +129,7 @@ class KafkaIntakeReader:
 
     def _open(self) -> KafkaConsumer:
         options = {"fetch_max_wait_ms": _LONGEST_FETCH_MS, **self._connection.consumer_options()}
-        self._consumer = KafkaConsumer(group_id=self._group, **options)
+        self._consumer = opened(KafkaConsumer, {**options, "group_id": self._group})
         return self._consumer
 
     def _ready(self) -> KafkaConsumer:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 
+from issuetracker_dagster.adapters.kafka.clients import opened
 from issuetracker_dagster.adapters.kafka.connection import CLOSE_TIMEOUT_MS, KafkaConnection, failure_text, reaching
 from issuetracker_dagster.adapters.kafka.offsets import GroupOffsets
 from issuetracker_dagster.errors import LagUnknown, TopicMissing
@@ -29,7 +30,7 @@ class KafkaLag:
     def lag(self, group: str, topics: Sequence[str]) -> Mapping[TopicPartition, int]:
         with self._lock, reaching(self._connection, f"reading the lag of group {group}", LagUnknown):
             if self._consumer is None:
-                self._consumer = KafkaConsumer(**self._connection.consumer_options())
+                self._consumer = opened(KafkaConsumer, self._connection.consumer_options())
             partitions = self._partitions(self._consumer, topics)
             committed = self._offsets.committed(group)
             end = self._consumer.end_offsets(partitions, timeout_ms=self._timeout_ms)

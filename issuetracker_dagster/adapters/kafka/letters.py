@@ -6,6 +6,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 from kafka.errors import OffsetOutOfRangeError
 
+from issuetracker_dagster.adapters.kafka.clients import opened
 from issuetracker_dagster.adapters.kafka.connection import (
     CLOSE_TIMEOUT_MS,
     KafkaConnection,
@@ -32,7 +33,7 @@ class KafkaLetterReader:
         doing = f"reading letter {letter.dlq_partition}:{letter.dlq_offset} of the DLQ"
         with self._lock, reaching(self._connection, doing):
             if self._consumer is None:
-                self._consumer = KafkaConsumer(**self._connection.consumer_options())
+                self._consumer = opened(KafkaConsumer, self._connection.consumer_options())
             record = self._at(self._consumer, letter, doing)
         # A topic that was made anew has other records at the same places.
         return record if record is not None and record.origin.timestamp_ms == letter.logged_ms else None

@@ -9,6 +9,7 @@ from kafka import TopicPartition as KafkaPartition
 from kafka.errors import GroupIdNotFoundError, RetriableError
 from kafka.structs import OffsetAndMetadata
 
+from issuetracker_dagster.adapters.kafka.clients import opened
 from issuetracker_dagster.adapters.kafka.connection import KafkaConnection
 from issuetracker_dagster.ports.topics import Position, TopicPartition
 
@@ -60,7 +61,7 @@ class GroupOffsets:
     def _ask(self, question: Callable[[_Groups], T]) -> T:
         if self._admin is None:
             options = {**self._connection.client_options(), "request_timeout_ms": self._timeout_ms}
-            self._admin = KafkaAdminClient(**options)
+            self._admin = opened(KafkaAdminClient, options)
         deadline = time.monotonic() + self._timeout_ms / 1000
         while True:
             try:

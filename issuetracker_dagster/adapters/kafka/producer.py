@@ -9,6 +9,7 @@ from typing import Protocol
 from kafka import KafkaProducer
 from kafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 
+from issuetracker_dagster.adapters.kafka.clients import opened
 from issuetracker_dagster.adapters.kafka.connection import (
     CLOSE_TIMEOUT_MS,
     DLQ_MAX_MESSAGE_BYTES,
@@ -135,7 +136,7 @@ class KafkaTopicProducer:
         }
         # The client insists that one request may not outlast the delivery.
         options["request_timeout_ms"] = min(options["request_timeout_ms"], self._timeout_ms)
-        return KafkaProducer(**options)
+        return opened(KafkaProducer, options)
 
     def _drop(self, client: KafkaProducer) -> None:
         """Replace a client that failed; whatever it still holds fails with it, for all threads that wait."""

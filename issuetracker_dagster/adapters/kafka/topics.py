@@ -9,6 +9,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
+from issuetracker_dagster.adapters.kafka.clients import opened
 from issuetracker_dagster.adapters.kafka.connection import (
     DLQ_MAX_MESSAGE_BYTES,
     MAX_MESSAGE_BYTES,
@@ -44,7 +45,7 @@ def ensure_topics(
     partition, so that one key's messages would be split over two. Raises `Unavailable`.
     """
     with reaching(connection, "creating topics"):
-        admin = KafkaAdminClient(**connection.client_options())
+        admin = opened(KafkaAdminClient, connection.client_options())
         try:
             present = _partition_counts(admin, connection, partitions)
             missing = [topic for topic in partitions if topic not in present]

@@ -7,6 +7,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 from kafka.errors import OffsetOutOfRangeError
 
+from issuetracker_dagster.adapters.kafka.clients import opened
 from issuetracker_dagster.adapters.kafka.connection import CLOSE_TIMEOUT_MS, KafkaConnection, reaching
 from issuetracker_dagster.adapters.kafka.offsets import GroupOffsets
 from issuetracker_dagster.adapters.kafka.records import in_partition_order
@@ -32,7 +33,7 @@ class KafkaUnread:
         wanted = {root_id.encode() for root_id in root_ids}
         with reaching(connection, f"looking through topic {topic}"):
             if self._clients is None:
-                consumer = KafkaConsumer(**connection.consumer_options())
+                consumer = opened(KafkaConsumer, connection.consumer_options())
                 self._clients = consumer, GroupOffsets(connection, timeout_ms=self._timeout_ms)
             consumer, offsets = self._clients
             left = self._seek(connection, consumer, offsets, group, topic)
