@@ -37,7 +37,19 @@ class Page(msgspec.Struct, frozen=True):
 
 def pages(collection: str, folder: Path = FOLDER) -> Iterator[Page]:
     """The pages of a collection, one at a time. Raises `FileNotFoundError` when it isn't there."""
-    where = folder / "articles" / collection
-    for entry in json.loads((where / "gold.json").read_text(encoding="utf-8")):
-        gold = msgspec.convert(entry, Gold, strict=False)
-        yield Page(gold, gzip.decompress((where / f"{gold.id}.html.gz").read_bytes()))
+    for gold in _golds(collection, folder):
+        yield _page(gold, collection, folder)
+
+
+def page(collection: str, page_id: str, folder: Path = FOLDER) -> Page:
+    """One page by the id in its gold. Raises `StopIteration` when there is none."""
+    return _page(next(gold for gold in _golds(collection, folder) if gold.id == page_id), collection, folder)
+
+
+def _golds(collection: str, folder: Path) -> Iterator[Gold]:
+    for entry in json.loads((folder / "articles" / collection / "gold.json").read_text(encoding="utf-8")):
+        yield msgspec.convert(entry, Gold, strict=False)
+
+
+def _page(gold: Gold, collection: str, folder: Path) -> Page:
+    return Page(gold, gzip.decompress((folder / "articles" / collection / f"{gold.id}.html.gz").read_bytes()))

@@ -8,7 +8,6 @@ import pytest
 from issuetracker_dagster.model.rules import ParserRule, SelectorSpec
 from issuetracker_dagster.stages.language import detect_language
 from issuetracker_dagster.stages.parser.article import Article
-from issuetracker_dagster.stages.parser.meta_tags import strip_site_name
 from tests.stages.parser_world import SENTENCE, article_html, read
 
 KOREAN = "정부는 월요일 홍수로 무너진 다리를 다시 짓기로 결정했다고 밝혔다. "
@@ -94,22 +93,6 @@ def test_broken_json_ld_breaks_nothing(script: str) -> None:
 )
 def test_a_byline_comes_down_to_names(written: str, name: str) -> None:
     assert article(article_html(head=f'<meta name="author" content="{written}">')).fields.author == name
-
-
-@pytest.mark.parametrize(
-    ("title", "bare"),
-    [
-        ("Bridge rebuilt | Example News", "Bridge rebuilt"),
-        ("Bridge rebuilt - example news", "Bridge rebuilt"),
-        ("Example News: Bridge rebuilt", "Example News: Bridge rebuilt"),
-        ("Example News | Bridge rebuilt", "Bridge rebuilt"),
-        ("Bridge - and dam - rebuilt", "Bridge - and dam - rebuilt"),
-        ("Heading of the page - World - Whatever", "Heading of the page"),
-        ("Example News", "Example News"),
-    ],
-)
-def test_a_title_loses_its_site_and_nothing_else(title: str, bare: str) -> None:
-    assert strip_site_name(title, ("Example News",), ("Heading of the page",)) == bare
 
 
 def test_a_section_around_the_title_goes_when_heading_and_json_ld_agree_on_the_rest() -> None:

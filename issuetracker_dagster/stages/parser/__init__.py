@@ -6,7 +6,7 @@
 - `pool`        killable processes with a CPU budget, in which everything below runs
 - `reading`     what travels to such a process and back; picks the reader by target type
 - `article`     an article from rule, metadata and body; `index_page` tells pages of links from articles
-- `json_ld`, `meta_tags`, `embedded`, `body`, `fields`  the sources of an article's fields
+- `json_ld`, `meta_tags`, `embedded`, `body`, `fields`  the sources of an article's fields; `titles` chooses its title
 - `extractor`, `blocks`, `boilerplate`, `phrases`  the visible body: found, taken apart, freed of the site's own talk
 - `selection`   parser rules: which one holds, and what it finds on a page
 - `links`       link discovery on category pages, and traps; `feeds`, `sitemaps` their kin; `choosing` judges links

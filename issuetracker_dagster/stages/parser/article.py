@@ -14,16 +14,23 @@ from issuetracker_dagster.stages.parser.body import find_body
 from issuetracker_dagster.stages.parser.boilerplate import Known, known
 from issuetracker_dagster.stages.parser.canonical import named_canonical
 from issuetracker_dagster.stages.parser.dates import parse_date, zone_of
-from issuetracker_dagster.stages.parser.fields import Fields, lay_over, line_of, unique
+from issuetracker_dagster.stages.parser.fields import Fields, lay_over, unique
 from issuetracker_dagster.stages.parser.json_ld import read_json_ld
 from issuetracker_dagster.stages.parser.links import base_of
-from issuetracker_dagster.stages.parser.meta_tags import MetaTags, read_markup, read_open_graph, strip_site_name
+from issuetracker_dagster.stages.parser.meta_tags import (
+    ANALYTICS_TITLES,
+    MetaTags,
+    headings,
+    read_markup,
+    read_open_graph,
+    window_title,
+)
 from issuetracker_dagster.stages.parser.selection import absolute, apply_rule, options_of
+from issuetracker_dagster.stages.parser.titles import Titles, choose_title
 
 logger = logging.getLogger(__name__)
 
 _MOST_IMAGES = 20
-_SHORTEST_TITLE = 10
 
 
 class Article(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,11 +53,17 @@ def read_article(text: str, page: LexborHTMLParser, url: str, fetched_ms: int, r
     meta = MetaTags(page)
     graph, markup = read_open_graph(meta), read_markup(page)
     ruled = apply_rule(page, rule) if rule and rule.selectors else None
-    named = _titles(
-        page, graph, linked, markup, (meta.first("og:site_name", "application-name"), *publishers, _label(url))
+    titles = Titles(
+        shared=graph.title,
+        headline=linked.title,
+        tracked=meta.title(*ANALYTICS_TITLES),
+        window=window_title(page),
+        visible=markup.title,
+        headings=headings(page),
+        sites=(meta.first("og:site_name", "application-name"), *publishers, _label(url)),
     )
     sources = [("json_ld", _without(linked)), ("opengraph", _without(graph)), ("markup", _without(markup))]
-    fields, origins = lay_over([("rule", ruled or Fields()), named, *sources])
+    fields, origins = lay_over([("rule", ruled or Fields()), choose_title(titles), *sources])
     if not fields.body:
         body, origin = find_body(text, page, linked.body, _known(page, (linked, graph, markup)))
         fields = msgspec.structs.replace(fields, body=body)
@@ -85,24 +98,6 @@ def _known(page: LexborHTMLParser, sources: tuple[Fields, ...]) -> Known:
 def _without(fields: Fields) -> Fields:
     """Titles and bodies are chosen among the sources, not taken from the first that has one."""
     return msgspec.structs.replace(fields, title="", body="")
-
-
-def _titles(
-    page: LexborHTMLParser, graph: Fields, linked: Fields, markup: Fields, sites: tuple[str, ...]
-) -> tuple[str, Fields]:
-    """The title: OpenGraph's, since editors write it for readers elsewhere; JSON-LD's headline; the heading.
-
-    Where OpenGraph's is what JSON-LD and the heading both say with section or site around it, it is what they say.
-    """
-    headings = tuple(line_of(node.text(separator=" ")) for node in page.css("h1")[:5])
-    titles = [("opengraph", graph.title), ("json_ld", linked.title), ("markup", markup.title)]
-    agree = len(linked.title) >= _SHORTEST_TITLE and linked.title in headings
-    if agree and linked.title in graph.title and linked.title != graph.title:
-        del titles[0]
-    for origin, title in titles:
-        if bare := strip_site_name(title, sites, (*headings, linked.title)):
-            return origin, Fields(title=bare)
-    return "markup", Fields()
 
 
 def _label(url: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 _TAG = re.compile(r"</?[A-Za-z!][^<>]{0,500}>")
+_COLLAPSED = re.compile(r"[^\S\xa0\u202f\u3000]+")
 _BY = re.compile(r"^\s*(?:by|von|por|par|di|af|av|door|글|글쓴이|기자)\s*[:.]?\s+", re.IGNORECASE)
 _EMAIL = re.compile(r"\(?[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}\)?")
 _KOREAN_TITLES = re.compile(r"\s*(?:선임|인턴|전문|수석|객원)?\s*(?:기자|특파원|앵커|논설위원|에디터|PD)\s*$")
@@ -29,13 +30,21 @@ class Fields(msgspec.Struct, frozen=True, kw_only=True):
 
 def line_of(text: object, limit: int = 1_000) -> str:
     """One line of plain text: entities decoded (twice, as feeds of feeds need it), tags gone, white space collapsed."""
+    return " ".join(_plain(text, limit).split())[:limit]
+
+
+def title_line(text: object, limit: int = 1_000) -> str:
+    """The same as browsers show it: no-break and ideographic blanks, which editors set on purpose, stay."""
+    return _COLLAPSED.sub(" ", _plain(text, limit)).strip()[:limit]
+
+
+def _plain(text: object, limit: int) -> str:
     if not isinstance(text, str):
         return ""
     cut = text[: limit * 4]
     if "<" in cut:
         cut = _TAG.sub(" ", cut)
-    plain = html.unescape(html.unescape(cut)) if "&" in cut else cut
-    return " ".join(plain.split())[:limit]
+    return html.unescape(html.unescape(cut)) if "&" in cut else cut
 
 
 def person(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser
 
-from issuetracker_dagster.stages.parser.fields import Fields, line_of, people, unique
+from issuetracker_dagster.stages.parser.fields import Fields, line_of, people, title_line, unique
 
 _ARTICLE_TYPES = re.compile(
     r"Article$|^BlogPosting$|^Report|^LiveBlogPosting$|^NewsReport$|^DiscussionForumPosting$|^Review$"
@@ -43,7 +43,7 @@ def read_json_ld(page: LexborHTMLParser) -> tuple[Fields, tuple[str, ...]]:
         return Fields(), ()
     node = found[0]
     fields = Fields(
-        title=line_of(node.get("headline") or node.get("name")),
+        title=title_line(node.get("headline") or node.get("name")),
         author=people(_names(node.get("author") or node.get("creator"))),
         category=next(iter(_texts(node.get("articleSection"))), ""),
         tags=unique(_keywords(node.get("keywords"))),

@@ -1,10 +1,8 @@
 """Metadata in `<meta>`, `<link>`, `<time>` and headings: OpenGraph and its many cousins."""
 
-import re
-
 from selectolax.lexbor import LexborHTMLParser
 
-from issuetracker_dagster.stages.parser.fields import Fields, line_of, people, unique
+from issuetracker_dagster.stages.parser.fields import Fields, line_of, people, title_line, unique
 
 _AUTHOR_NAMES = (
     "author", "article:author", "og:article:author", "dable:author", "byl", "parsely-author", "sailthru.author",
@@ -17,7 +15,8 @@ _DATE_NAMES = (
 )  # fmt: skip
 _SECTION_NAMES = ("article:section", "og:article:section", "article:section2", "parsely-section", "section", "category")
 _TAG_NAMES = ("article:tag", "og:article:tag", "parsely-tags", "news_keywords", "keywords")
-_SEPARATORS = re.compile(r"\s+[|\-–—:·•>»/]+\s+|\s*[|ㅣ]\s*|\s*::+\s*|\s*：\s*|\s*<\s+")
+_SHORTEST_HEADING = 10
+ANALYTICS_TITLES = ("sailthru.title", "cxenseparse:title", "parsely-title")
 _VISIBLE_DATES = 'time[datetime], [itemprop="datePublished"]'
 
 
@@ -33,17 +32,24 @@ class MetaTags:
                 self._values.setdefault(name.strip().lower(), []).append(content)
 
     def first(self, *names: str) -> str:
-        return next((line_of(value) for name in names for value in self._values.get(name, ()) if value.strip()), "")
+        return line_of(self._first(names))
+
+    def title(self, *names: str) -> str:
+        """The first value, as a title."""
+        return title_line(self._first(names))
 
     def all(self, *names: str) -> list[str]:
         """Every value of the first of the names that has any."""
         return next((self._values[name] for name in names if self._values.get(name)), [])
 
+    def _first(self, names: tuple[str, ...]) -> str:
+        return next((value for name in names for value in self._values.get(name, ()) if value.strip()), "")
+
 
 def read_open_graph(meta: MetaTags) -> Fields:
     """Fields of the page's meta tags."""
     return Fields(
-        title=meta.first("og:title", "twitter:title", "dable:title", "parsely-title"),
+        title=meta.title("og:title", "twitter:title", "dable:title", "parsely-title"),
         author=_author(meta),
         category=meta.first(*_SECTION_NAMES),
         tags=unique(line_of(word) for value in meta.all(*_TAG_NAMES) for word in value.split(",")),
@@ -60,37 +66,26 @@ def _author(meta: MetaTags) -> str:
     return ""
 
 
+def headings(page: LexborHTMLParser) -> tuple[str, ...]:
+    """The first of the page's main headings, a line each."""
+    return tuple(title_line(node.text(separator=" ")) for node in page.css("h1")[:5])
+
+
+def window_title(page: LexborHTMLParser) -> str:
+    """What `<title>` says; empty when there is none."""
+    node = page.css_first("head title") or page.css_first("title")
+    return title_line(node.text()) if node else ""
+
+
 def read_markup(page: LexborHTMLParser) -> Fields:
     """Fields in visible markup: headings, `<time>`, microdata and rel=author."""
-    headings = [line_of(node.text(separator=" ")) for node in page.css("h1")[:5]]
-    main = next((text for text in headings if len(text) >= 10), "")
-    title_node = page.css_first("head title") or page.css_first("title")
+    main = next((text for text in headings(page) if len(text) >= _SHORTEST_HEADING), "")
     date = page.css_first(_VISIBLE_DATES)
     names = [node.text() for node in page.css('[itemprop="author"] [itemprop="name"], a[rel~="author"]')[:10]]
     return Fields(
-        title=main or (line_of(title_node.text()) if title_node else ""),
+        title=main or window_title(page),
         author=people(names),
         published=line_of((date.attributes.get("datetime") or date.attributes.get("content") or date.text()), 100)
         if date
         else "",
     )
-
-
-def strip_site_name(title: str, site_names: tuple[str, ...], headings: tuple[str, ...] = ()) -> str:
-    """The title without the site's name at its end or start.
-
-    A part goes when it is a name of the site, or when what remains is a heading of the page word for word.
-    """
-    sites = {_letters(name) for name in site_names if name}
-    for match in reversed(list(_SEPARATORS.finditer(title))):
-        kept, cut = title[: match.start()].strip(), title[match.end() :].strip()
-        if len(kept) >= 5 and (_letters(cut) in sites or _letters(kept) in {_letters(text) for text in headings}):
-            return strip_site_name(kept, site_names, headings)
-    first = _SEPARATORS.search(title)
-    if first and _letters(title[: first.start()]) in sites and len(title) - first.end() >= 5:
-        return title[first.end() :].strip()
-    return title
-
-
-def _letters(text: str) -> str:
-    return "".join(character for character in text.lower() if character.isalnum())

@@ -8,7 +8,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 from issuetracker_dagster.model.rules import ParserRule, SelectorSpec
 from issuetracker_dagster.model.urls import BadUrl, decoded_path, host_of, normalise
 from issuetracker_dagster.stages.parser.embedded import plain_text
-from issuetracker_dagster.stages.parser.fields import Fields, line_of, people, unique
+from issuetracker_dagster.stages.parser.fields import Fields, line_of, people, title_line, unique
 from issuetracker_dagster.stages.parser.patterns import found_in, host_matches
 
 _LONGEST_BODY = 1_000_000
@@ -71,7 +71,7 @@ def apply_rule(page: LexborHTMLParser, rule: ParserRule) -> Fields | None:
         return next(iter(values.get(name, ())), "")
 
     body = "\n\n".join(values.get("main_content", ()))[:_LONGEST_BODY]
-    title = line_of(first("title"))
+    title = title_line(first("title"))
     if not title or not body:
         return None
     return Fields(
