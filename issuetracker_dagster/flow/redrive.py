@@ -27,6 +27,10 @@ RATE = 100
 LOCK = "redrive"
 LOCK_MS = 60_000
 """Longer than a batch takes. So long, too, must wait who comes after a redrive that was killed."""
+LOCK_LOST = (
+    f"this redrive no longer has its lock: a batch took longer than {LOCK_MS // 1000} s, or another redrive has begun "
+    "since. What is left stays open: run it again"
+)
 
 
 class RedriveOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,7 +137,7 @@ class Redriver:
             else:
                 ready.append((letter, found))
         if hold is not None and not self._renewed(hold):
-            tally.stopped = "another redrive has taken over"
+            tally.stopped = LOCK_LOST
             return 0
         sent = ready if options.dry_run else self._sent(ready, tally)
         tally.redriven += len(sent)

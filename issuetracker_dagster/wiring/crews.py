@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from issuetracker_dagster.adapters.kafka.group import KafkaGroupReader
@@ -49,8 +49,10 @@ def opened_shift(
     wiring.ready()
     row = PIPELINE[stage]
     wanted = mode_of_queue(stage, wiring.queue(stage), wiring.locks, flag_is_on) if row.has_queue else _always_direct
-    handler = build_handler(stage, wiring)
-    try:
+    with ExitStack() as closing:  # whatever one of the two raises, the other is done
+        closing.callback(wiring.published_log.flush)
+        handler = build_handler(stage, wiring)
+        closing.callback(handler.close)
         yield Shift(
             stage,
             wanted_mode=wanted,
@@ -60,9 +62,6 @@ def opened_shift(
             drain_timeout_ms=wiring.settings.shift.shift_drain_timeout,
             control=control,
         )
-    finally:
-        handler.close()
-        wiring.published_log.flush()
 
 
 def open_crew(wiring: Wiring, row: StageRow, handler: Handler[Any], mode: Mode) -> SuppliedCrew:

@@ -8,7 +8,7 @@ import pytest
 from issuetracker_dagster.adapters.memory.readers import MemoryIntakeReader
 from issuetracker_dagster.errors import AlreadyRunning, PermanentError, PublishFailed, Unavailable
 from issuetracker_dagster.flow.dlq_index import DLQ_GROUP, DeadLetterIndexer
-from issuetracker_dagster.flow.redrive import BATCH, LOCK, LOCK_MS, RedriveOptions, Redriver, RedriveReport
+from issuetracker_dagster.flow.redrive import BATCH, LOCK, LOCK_LOST, LOCK_MS, RedriveOptions, Redriver, RedriveReport
 from issuetracker_dagster.model.headers import Headers
 from issuetracker_dagster.model.letters import MAX_REDRIVES, Letter, LetterFilter, LetterState
 from issuetracker_dagster.model.message import Message, Origin, Outgoing, Record, message_of
@@ -320,7 +320,7 @@ def test_a_redrive_that_was_held_up_past_its_lock_sends_nothing_beside_its_succe
 
     taken: list[LockHold | None] = []
     held_up = world.redriver(read=read_for_long)
-    assert held_up.run(ALL, RedriveOptions(rate=1)) == RedriveReport(stopped="another redrive has taken over")
+    assert held_up.run(ALL, RedriveOptions(rate=1)) == RedriveReport(stopped=LOCK_LOST)
     assert fetched(world) == []
     (successor,) = filter(None, taken)
     assert world.locks.release(successor)  # which it left alone
