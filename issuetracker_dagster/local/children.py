@@ -14,6 +14,7 @@ import psutil
 from issuetracker_dagster.errors import IssueTrackerError
 
 _POLL_S = 0.05
+_LOG_LIMIT_BYTES = 10 * 1024 * 1024
 _SAME_S = 0.05 if psutil.LINUX else 1.0
 # In the environment of everything that `dagster dev` of a home starts; see `family`.
 FAMILY_MARK = "ISSUETRACKER_DEV_FAMILY"
@@ -54,13 +55,15 @@ def spawn(
 ) -> Identity:
     """Start a program as leader of its own session (a Ctrl-C in the terminal doesn't reach it), logging to a file.
 
-    Without `log` it writes where this process writes. `hold` is a descriptor that it inherits: a lock taken on it lasts
-    until the program has ended, whatever becomes of the one that started it.
+    A log of more than 10 MiB is put aside first, in place of the one put aside before. Without `log` the program
+    writes where this process writes. `hold` is a descriptor that it inherits: a lock taken on it lasts until the
+    program has ended, whatever becomes of the one that started it.
     """
     with contextlib.ExitStack() as stack:
         out = None
         if log is not None:
             log.parent.mkdir(parents=True, exist_ok=True)
+            _put_aside(log)
             out = stack.enter_context(log.open("ab"))
         child = subprocess.Popen(  # noqa: S603 - argv comes from this package, never through a shell
             list(argv),
@@ -79,6 +82,12 @@ def spawn(
         identity = Identity(child.pid, 0.0)
     _started_here[identity] = child
     return identity
+
+
+def _put_aside(log: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        if log.stat().st_size > _LOG_LIMIT_BYTES:
+            log.replace(log.with_suffix(".log.1"))
 
 
 def is_alive(identity: Identity) -> bool:

@@ -19,7 +19,6 @@ logger = logging.getLogger(__name__)
 
 _JOIN_TIMEOUT_S = 30.0
 _STOP_ORDER = ("valkey", "kafka")
-_LOG_LIMIT = 10 * 1024 * 1024
 
 
 class LocalServices:
@@ -140,7 +139,7 @@ class LocalServices:
     def _launch(self, name: str, report: Report, hold: int, *, keep: bool) -> None:
         began = time.monotonic()
         known = state.read(self.home)
-        log = self._fresh_log(name)
+        log = self.home / "logs" / f"{name}.log"
         ports = choose_ports(2 if name == "kafka" else 1, known.ports.get(name, ()))
         report(Step(name, "working", "starting"))
         if name == "valkey":
@@ -176,13 +175,6 @@ class LocalServices:
                     "or choose another folder with ISSUETRACKER_HOME."
                 )
             yield handle.fileno()
-
-    def _fresh_log(self, name: str) -> Path:
-        log = self.home / "logs" / f"{name}.log"
-        with contextlib.suppress(FileNotFoundError):
-            if log.stat().st_size > _LOG_LIMIT:
-                log.replace(log.with_suffix(".log.1"))
-        return log
 
     def _stop(self, name: str, report: Report) -> bool:
         known = state.read(self.home)
