@@ -1,6 +1,8 @@
 """A web site on loopback whose pages are written byte by byte, so that they can be as broken as real ones."""
 
 import gzip
+import socket
+import struct
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +27,11 @@ class Exchange:
         except OSError:
             return False
         return True
+
+    def break_off(self) -> None:
+        """Reset the connection instead of closing it."""
+        self._handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._handler.connection.close()
 
     def send(self, status: int, body: bytes = b"", headers: Mapping[str, str] | None = None) -> None:
         """A well-formed answer that closes the connection; header values go out as UTF-8."""

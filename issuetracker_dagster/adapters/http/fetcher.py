@@ -6,12 +6,14 @@ import contextlib
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 import aiohttp
 from yarl import URL
 
 from issuetracker_dagster.adapters.http.addresses import AddressPolicy, CheckedResolver, Lookup, system_lookup
+from issuetracker_dagster.adapters.http.bounds import BoundedConnection, SentTooMuch, allow_body
 from issuetracker_dagster.adapters.http.decoding import ACCEPTED, BodyReader, TooLarge, Truncated, Undecodable
 from issuetracker_dagster.errors import PermanentError, TransientError
 from issuetracker_dagster.model.urls import BadUrl, parse_http
@@ -80,7 +82,9 @@ class AiohttpFetcher:
             limit=0,  # the stage's pools and the host gate bound what is under way
             resolver=CheckedResolver(self._policy, lookup),
             ttl_dns_cache=_DNS_CACHE_S,
+            force_close=True,  # what a server sends beyond its answer would be the answer to the next request
         )
+        connector._factory = partial(BoundedConnection, self._loop)  # type: ignore[assignment]
         return aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -107,6 +111,8 @@ class AiohttpFetcher:
             raise TimedOut(f"{request.url} wasn't complete within {request.timeout_ms} ms") from None
         except aiohttp.InvalidURL as error:
             raise PermanentError(f"{request.url} can't be asked: {error}", code="bad_url") from None
+        except SentTooMuch as error:
+            raise PermanentError(f"{request.url}: {error}", code="too_large") from None
         except (aiohttp.ClientError, OSError) as error:
             raise TransientError(f"{request.url}: {_told(error)}") from error
 
@@ -135,6 +141,7 @@ class AiohttpFetcher:
         return url
 
     async def _get(self, url: URL, request: FetchRequest, encodings: str) -> FetchResponse:
+        allow_body(request.max_bytes)
         headers = {"User-Agent": request.user_agent, "Accept": _ACCEPT, "Accept-Encoding": encodings, **request.headers}
         async with self._session.get(url, headers=headers, allow_redirects=False) as response:
             answer = FetchResponse(url=request.url, status=response.status, headers=_first_of_each(response.headers))
@@ -146,7 +153,8 @@ class AiohttpFetcher:
 
 
 async def _read(response: aiohttp.ClientResponse, request: FetchRequest) -> bytes:
-    reader = BodyReader(response.headers.get("Content-Encoding", ""), request.max_bytes)
+    encodings = ", ".join(response.headers.getall("Content-Encoding", ()))
+    reader = BodyReader(encodings, request.max_bytes)
     try:
         async for chunk in response.content.iter_any():
             reader.feed(chunk)

@@ -95,7 +95,7 @@ class Robots:
         except TimedOut as error:
             return self._unavailable(origin, str(error), None)
         except PermanentError as error:
-            if error.code == "bad_encoding":
+            if error.code in ("bad_encoding", "too_large"):
                 return self._unavailable(origin, str(error), None)
             raise
         if response is None:
