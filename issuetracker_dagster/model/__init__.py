@@ -12,6 +12,7 @@
 - `batching`  how many messages a claim takes
 - `records`   what the SQL tables hold, as the stages see it
 - `history`   what purging takes out; `reparse` what is read again; `digest` the issues of a report
+- `marks`     what a page may be besides an article
 - `rules`     priority rules, host forms and their order
 - `urls`      the identity of a URL
 - `trace`     names of log actions

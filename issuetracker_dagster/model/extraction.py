@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from issuetracker_dagster.model.marks import MARKS
+
 WINDOW_MS = 7_200_000
 """Pages fetched within the last two hours are judged."""
 BEFORE_MS = 86_400_000
@@ -21,6 +23,7 @@ USUAL, RARE = 0.8, 0.2
 GARBLED = 0.01
 """Mean share of replacement characters above which text counts as garbled: one in a hundred can be seen."""
 SAMPLES = 3
+_NO_FIELDS = frozenset({"rule", *MARKS})
 
 
 class ParsedPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +38,9 @@ class ParsedPage(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def fields(self) -> Iterable[str]:
         """Fields that were found and kept."""
-        return (name for name, origin in self.sources.items() if name != "rule" and not origin.startswith("cleared"))
+        return (
+            name for name, origin in self.sources.items() if name not in _NO_FIELDS and not origin.startswith("cleared")
+        )
 
 
 class RuleYield(msgspec.Struct, frozen=True, kw_only=True):

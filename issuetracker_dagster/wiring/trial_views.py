@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from issuetracker_dagster.flow.resolve import CompositePriorityResolver
 from issuetracker_dagster.model.digest import one_line
+from issuetracker_dagster.model.marks import MARKS
 from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.records import Content, Verdict
 from issuetracker_dagster.model.rules import ParserRule
@@ -95,12 +96,13 @@ def _name(rule: ParserRule) -> str:
 
 
 def _fields(content: Content) -> tuple[FieldView, ...]:
-    """Every field that has a value, the body last; a language is told by the text itself."""
+    """Every field that has a value, the body last, and every mark; a language is told by the text itself."""
     origins = {"language": "text", "canonical_url": "page", **content.field_sources}
     values = {name: getattr(content, name) for name in _FIELDS}
     texts = {name: value if isinstance(value, str) else ", ".join(value) for name, value in values.items()}
     if content.published_ms:
         texts = {"published_at": _moment(content.published_ms), **texts}
+    texts |= {mark: "yes" for mark in MARKS if mark in content.field_sources}
     return tuple(
         FieldView(name=name, value=one_line(text, _VALUE), length=len(text), origin=one_line(origins.get(name, "")))
         for name, text in texts.items()

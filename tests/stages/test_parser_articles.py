@@ -214,3 +214,10 @@ def test_half_a_surrogate_pair_in_json_ld_costs_a_character_and_not_the_article(
     found = article(f"<html><head>{head}</head><body><div id=app></div></body></html>")
     assert found.fields.title.startswith("The river rose by two metres")
     assert found.language == "en"
+
+
+def test_tags_that_only_readers_see_are_tags_too() -> None:
+    links = '<a rel="tag" href="/t/1">#Flood</a> <a href="/topics/bridges">Bridges</a> <a href="/world/2">World</a>'
+    shown = article_html().replace("</article>", f"<p>{links}</p></article>") + '<a href="/tag/other">Other</a>'
+    assert article(shown).fields.tags == ("Flood", "Bridges")
+    assert article(shown.replace("</head>", '<meta name="keywords" content="river"></head>')).fields.tags == ("river",)

@@ -45,3 +45,26 @@ def test_a_page_that_tells_machines_more_is_looked_at_again() -> None:
 def test_a_deeply_nested_page_is_read_or_left_but_breaks_nothing() -> None:
     for tag in ("div", "b", "blockquote", "ul><li", "table><tr><td"):
         body(f"<html><body>{f'<{tag}>' * 5_000}{SENTENCE * 10}</body></html>")
+
+
+def test_tables_and_lists_stay_in_the_text_a_line_each() -> None:
+    table = "<table><tr><th>Bridge</th><th>Built</th></tr><tr><td>North</td><td>1911</td></tr></table>"
+    items = "<ul><li>Traffic goes over the North bridge until May.</li><li>Ferries sail every hour, for free.</li></ul>"
+    page = article_html("\n".join(PARAGRAPHS)).replace("</p><p>In year 6", f"</p>{table}{items}<p>In year 6")
+    lines = body(page)[0].split("\n")
+    start = lines.index("Bridge | Built")
+    assert lines[start : start + 4] == [
+        "Bridge | Built",
+        "North | 1911",
+        "- Traffic goes over the North bridge until May.",
+        "- Ferries sail every hour, for free.",
+    ]
+
+
+def test_tables_and_lists_of_a_body_for_machines_are_lines_too() -> None:
+    told = (
+        f"<p>{SENTENCE * 4}</p><table><tr><td>North</td><td>1911</td></tr><tr><td>South</td></tr></table><li>one</li>"
+    )
+    rows = ["North 1911", "South", "one"]
+    head = f'<script type="application/ld+json">{json.dumps({"@type": "NewsArticle", "articleBody": told})}</script>'
+    assert body(f"<html><head>{head}</head><body></body></html>")[0].split("\n\n")[1:] == rows

@@ -7,6 +7,7 @@
 - `reading`     what travels to such a process and back; picks the reader by target type
 - `article`     an article from rule, metadata and body; `index_page` tells pages of links from articles
 - `json_ld`, `meta_tags`, `embedded`, `body`, `fields`  the sources of an article's fields; `titles` chooses its title
+- `marks`       what its page is besides: behind a paywall, a live blog, a gallery
 - `extractor`, `blocks`, `boilerplate`, `phrases`  the visible body: found, taken apart, freed of the site's own talk
 - `selection`   parser rules: which one holds, and what it finds on a page
 - `links`       link discovery on category pages, and traps; `feeds`, `sitemaps` their kin; `choosing` judges links

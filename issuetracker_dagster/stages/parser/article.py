@@ -7,6 +7,7 @@ import msgspec
 from htmldate import find_date
 from selectolax.lexbor import LexborHTMLParser
 
+from issuetracker_dagster.model.marks import GALLERY
 from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.model.urls import host_of
 from issuetracker_dagster.stages.language import detect_language
@@ -15,8 +16,9 @@ from issuetracker_dagster.stages.parser.boilerplate import Known, known
 from issuetracker_dagster.stages.parser.canonical import named_canonical
 from issuetracker_dagster.stages.parser.dates import parse_date, zone_of
 from issuetracker_dagster.stages.parser.fields import Fields, lay_over, unique
-from issuetracker_dagster.stages.parser.json_ld import read_json_ld
+from issuetracker_dagster.stages.parser.json_ld import read_json_ld, read_nodes
 from issuetracker_dagster.stages.parser.links import base_of
+from issuetracker_dagster.stages.parser.marks import gallery_images, read_marks
 from issuetracker_dagster.stages.parser.meta_tags import (
     ANALYTICS_TITLES,
     MetaTags,
@@ -36,7 +38,8 @@ _MOST_IMAGES = 20
 class Article(msgspec.Struct, frozen=True, kw_only=True):
     """What was found. `published_ms` is 0 when the page names no date; `sources` says what produced each field.
 
-    `sources["rule"]` is `used:<id>` or `missed:<id>` when a rule was asked.
+    `sources` also holds the page's marks (`marks`), with what said each, and in `sources["rule"]` `used:<id>` or
+    `missed:<id>` when a rule was asked.
     """
 
     fields: Fields
@@ -49,7 +52,8 @@ class Article(msgspec.Struct, frozen=True, kw_only=True):
 def read_article(text: str, page: LexborHTMLParser, url: str, fetched_ms: int, rule: ParserRule | None) -> Article:
     """The article of a decoded page; fields may be empty, whether that is enough is the handler's question."""
     base = base_of(page, url)
-    linked, publishers = read_json_ld(page)
+    nodes = read_nodes(page)
+    linked, publishers = read_json_ld(nodes)
     meta = MetaTags(page)
     graph, markup = read_open_graph(meta), read_markup(page)
     ruled = apply_rule(page, rule) if rule and rule.selectors else None
@@ -76,7 +80,11 @@ def read_article(text: str, page: LexborHTMLParser, url: str, fetched_ms: int, r
         text, url, fetched_ms, language, options_of(rule).timezone,
     )  # fmt: skip
     origins.pop("published", None)
-    images = unique((absolute(image, base) for image in fields.images), _MOST_IMAGES)
+    marks = read_marks(page, nodes, meta, url)
+    shown = gallery_images(page, nodes) if GALLERY in marks else ()
+    images = unique((absolute(image, base) for image in (*fields.images, *shown)), _MOST_IMAGES)
+    if images:
+        origins.setdefault("images", "markup")
     if published:
         origins["published_at"] = origin
     return Article(
@@ -84,7 +92,7 @@ def read_article(text: str, page: LexborHTMLParser, url: str, fetched_ms: int, r
         published_ms=published,
         language=language,
         canonical=named_canonical(page, base),
-        sources=origins,
+        sources=origins | marks,
     )
 
 

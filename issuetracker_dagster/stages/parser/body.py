@@ -3,7 +3,7 @@
 from selectolax.lexbor import LexborHTMLParser
 
 from issuetracker_dagster.stages.parser.blocks import length_of, text_of
-from issuetracker_dagster.stages.parser.boilerplate import Known, article_blocks
+from issuetracker_dagster.stages.parser.boilerplate import Known, article_blocks, letters
 from issuetracker_dagster.stages.parser.embedded import embedded_body, plain_text
 from issuetracker_dagster.stages.parser.extractor import visible_blocks
 
@@ -22,6 +22,9 @@ def find_body(text: str, page: LexborHTMLParser, article_body: str, known: Known
     # Sources are weighed with all that is visible: how much of it is the site's talk doesn't tell a drawn page.
     length = length_of(blocks)
     if length < len(spelled_out) * _CUT_SHORT and len(spelled_out) >= _SHORT:
+        return spelled_out[:_LONGEST], "json_ld"
+    # On a page without text the extractor resorts to JSON-LD too, and makes one line of it.
+    if len(blocks) == 1 and letters(blocks[0].text) == letters(spelled_out):
         return spelled_out[:_LONGEST], "json_ld"
     if length < _SHORT and (embedded := embedded_body(page)):
         return embedded[:_LONGEST], "embedded"

@@ -20,7 +20,7 @@ _BODY_KEYS = re.compile(
     r"^(article_?)?(body|content|contents|text|html|story)(_?(html|text|body|content|raw))?$", re.IGNORECASE
 )
 _BLOCK_TEXT = ("text", "content", "html", "value", "children", "body", "data", "paragraph")
-_BREAK = re.compile(r"</(?:p|div|h[1-6]|li|blockquote)>|<br\s*/?>", re.IGNORECASE)
+_BREAK = re.compile(r"</(?:p|div|h[1-6]|li|blockquote|tr|dt|dd|figcaption)>|<br\s*/?>", re.IGNORECASE)
 _UNSEEN = re.compile(r"<!--.*?-->|<(script|style|noscript|template|iframe)\b.*?</\1>", re.IGNORECASE | re.DOTALL)
 _ANY_TAG = re.compile(r"</?[A-Za-z]")
 _INLINE = re.compile(

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -21,13 +21,18 @@ _LONGEST_SCRIPT = 2_000_000
 Json = dict[str, object]
 
 
-def articles(page: LexborHTMLParser) -> list[Json]:
-    """The article nodes of a page, fullest first; `@id` references to authors resolved."""
+def read_nodes(page: LexborHTMLParser) -> list[Json]:
+    """Everything that a page says of itself in JSON-LD, a node each, in page order."""
     nodes: list[Json] = []
     for script in page.css('script[type*="ld+json"]'):
         nodes.extend(_nodes(_loaded(script.text() or "")))
         if len(nodes) > _MOST_NODES:
             break
+    return nodes
+
+
+def articles(nodes: Sequence[Json]) -> list[Json]:
+    """The articles among a page's nodes, fullest first; `@id` references to authors resolved."""
     by_id = {node["@id"]: node for node in nodes if isinstance(node.get("@id"), str) and len(node) > 1}
     found = [_resolved(node, by_id) for node in nodes if _is_article(node)]
     return sorted(found, key=lambda node: -sum(bool(node.get(name)) for name in _WEIGHED))
@@ -36,9 +41,9 @@ def articles(page: LexborHTMLParser) -> list[Json]:
 _WEIGHED = ("headline", "datePublished", "author", "articleBody", "image")
 
 
-def read_json_ld(page: LexborHTMLParser) -> tuple[Fields, tuple[str, ...]]:
+def read_json_ld(nodes: Sequence[Json]) -> tuple[Fields, tuple[str, ...]]:
     """Fields of the page's main article, and the names of its publisher (they tell a title's suffix)."""
-    found = articles(page)
+    found = articles(nodes)
     if not found:
         return Fields(), ()
     node = found[0]
@@ -47,7 +52,7 @@ def read_json_ld(page: LexborHTMLParser) -> tuple[Fields, tuple[str, ...]]:
         author=people(_names(node.get("author") or node.get("creator"))),
         category=next(iter(_texts(node.get("articleSection"))), ""),
         tags=unique(_keywords(node.get("keywords"))),
-        images=unique(_urls(node.get("image") or node.get("thumbnailUrl")), 10),
+        images=unique(urls_of(node.get("image") or node.get("thumbnailUrl")), 10),
         summary=line_of(node.get("description")),
         published=line_of(node.get("datePublished") or node.get("dateCreated"), 100),
         body=_body(node.get("articleBody")),
@@ -85,7 +90,18 @@ def _nodes(value: object) -> Iterator[Json]:
 
 
 def _is_article(node: Json) -> bool:
-    return any(_ARTICLE_TYPES.search(kind.rsplit("/", 1)[-1]) for kind in _texts(node.get("@type")))
+    return any(_ARTICLE_TYPES.search(kind) for kind in types_of(node))
+
+
+def types_of(node: Json) -> set[str]:
+    """The names of a node's types, without `https://schema.org/`."""
+    return {kind.rsplit("/", 1)[-1] for kind in _texts(node.get("@type"))}
+
+
+def parts_of(node: Json) -> list[Json]:
+    """What a node has for its parts."""
+    value = node.get("hasPart")
+    return [part for part in (value if isinstance(value, list) else [value]) if isinstance(part, dict)]
 
 
 def _resolved(node: Json, by_id: dict[object, Json]) -> Json:
@@ -125,7 +141,8 @@ def _keywords(value: object) -> list[str]:
     return [word.strip() for text in words for word in (text.split(",") if "," in text else [text]) if word.strip()]
 
 
-def _urls(value: object) -> list[str]:
+def urls_of(value: object) -> list[str]:
+    """URLs of images, given as such or in objects."""
     items = value if isinstance(value, list) else [value]
     urls = [item.get("url") or item.get("contentUrl") if isinstance(item, dict) else item for item in items]
     return [url for each in urls for url in (each if isinstance(each, list) else [each]) if isinstance(url, str)]

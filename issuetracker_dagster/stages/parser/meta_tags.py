@@ -1,5 +1,7 @@
 """Metadata in `<meta>`, `<link>`, `<time>` and headings: OpenGraph and its many cousins."""
 
+from collections.abc import Iterator
+
 from selectolax.lexbor import LexborHTMLParser
 
 from issuetracker_dagster.stages.parser.fields import Fields, line_of, people, title_line, unique
@@ -16,6 +18,14 @@ _DATE_NAMES = (
 _SECTION_NAMES = ("article:section", "og:article:section", "article:section2", "parsely-section", "section", "category")
 _TAG_NAMES = ("article:tag", "og:article:tag", "parsely-tags", "news_keywords", "keywords")
 _SHORTEST_HEADING = 10
+_TAG_LINKS = ", ".join(
+    [
+        'a[rel="tag"]',
+        *(f'{box} a[href*="/{word}/"]' for box in ("article", "main") for word in ("tag", "tags", "topics")),
+    ]
+)
+_LONGEST_TAG = 60
+_MOST_TAGS = 20
 ANALYTICS_TITLES = ("sailthru.title", "cxenseparse:title", "parsely-title")
 _VISIBLE_DATES = 'time[datetime], [itemprop="datePublished"]'
 
@@ -78,14 +88,22 @@ def window_title(page: LexborHTMLParser) -> str:
 
 
 def read_markup(page: LexborHTMLParser) -> Fields:
-    """Fields in visible markup: headings, `<time>`, microdata and rel=author."""
+    """Fields in visible markup: headings, `<time>`, microdata, rel=author, rel=tag and links to pages of a tag."""
     main = next((text for text in headings(page) if len(text) >= _SHORTEST_HEADING), "")
     date = page.css_first(_VISIBLE_DATES)
     names = [node.text() for node in page.css('[itemprop="author"] [itemprop="name"], a[rel~="author"]')[:10]]
     return Fields(
         title=main or window_title(page),
         author=people(names),
+        tags=unique(_tags(page), _MOST_TAGS),
         published=line_of((date.attributes.get("datetime") or date.attributes.get("content") or date.text()), 100)
         if date
         else "",
     )
+
+
+def _tags(page: LexborHTMLParser) -> Iterator[str]:
+    for node in page.css(_TAG_LINKS)[:100]:
+        text = line_of(node.text()).removeprefix("#")
+        if len(text) <= _LONGEST_TAG:
+            yield text
