@@ -1,6 +1,6 @@
 """What every message carries from the seed to the score: through Kafka, queues, retries and the DLQ alike."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -76,36 +76,36 @@ class Headers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _KNOWN = frozenset(Headers.__struct_fields__) - {"other"}
+_TARGET_TYPES = {kind.value.encode(): kind for kind in TargetType}
 MAX_ROOT_ID = 256
 """Longest root id in characters that is taken from outside."""
 
 
-def headers_from_raw(raw: Iterable[tuple[str, bytes | None]]) -> Headers:
-    """Typed headers; lenient in everything but the identity.
+def headers_from_raw(raw: Sequence[tuple[str, bytes | None]]) -> Headers:
+    """Typed headers; lenient in everything but the identity. The last of a name counts.
 
     A counter that isn't a number falls back to its default. Raises `Malformed` when the root id is missing, too long or
     not text, since such a message can't be told from another.
     """
-    values: dict[str, bytes] = {}
-    other: list[tuple[str, bytes]] = []
-    for name, value in raw:
-        if name in _KNOWN:
-            values[name] = value or b""
-        else:
-            other.append((name, value or b""))
+    values = dict(raw)
+    known = values.get
     return Headers(
-        root_id=_root_id(values.get("root_id")),
-        generation=_count(values.get("generation"), 0),
-        priority=priority_from_headers(values.get("priority")),
-        crawler=_text(values.get("crawler")),
-        target_type=_target_type(values.get("target_type")),
-        timeout_ms=_count(values.get("timeout_ms"), DEFAULT_TIMEOUT_MS) or DEFAULT_TIMEOUT_MS,
-        trace_id=_text(values.get("trace_id")),
-        first_published_ms=_count(values.get("first_published_ms"), 0),
-        attempt=_count(values.get("attempt"), 1) or 1,
-        recrawl_count=_count(values.get("recrawl_count"), 0),
-        other=tuple(other),
+        root_id=_root_id(known("root_id")),
+        generation=_count(known("generation"), 0),
+        priority=priority_from_headers(known("priority")),
+        crawler=_text(known("crawler")),
+        target_type=_TARGET_TYPES.get(known("target_type") or b"", TargetType.ARTICLE),
+        timeout_ms=_count(known("timeout_ms"), DEFAULT_TIMEOUT_MS) or DEFAULT_TIMEOUT_MS,
+        trace_id=_text(known("trace_id")),
+        first_published_ms=_count(known("first_published_ms"), 0),
+        attempt=_count(known("attempt"), 1) or 1,
+        recrawl_count=_count(known("recrawl_count"), 0),
+        other=() if values.keys() <= _KNOWN else _unknown(raw),
     )
+
+
+def _unknown(raw: Sequence[tuple[str, bytes | None]]) -> tuple[tuple[str, bytes], ...]:
+    return tuple((name, value or b"") for name, value in raw if name not in _KNOWN)
 
 
 def _root_id(value: bytes | None) -> str:
@@ -121,17 +121,8 @@ def _root_id(value: bytes | None) -> str:
 
 
 def _text(value: bytes | None) -> str:
-    return (value or b"").decode("utf-8", "replace")
+    return value.decode("utf-8", "replace") if value else ""
 
 
 def _count(value: bytes | None, default: int) -> int:
-    text = _text(value)
-    # isdigit() alone would let through digits that int() refuses, such as a superscript two.
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 16 else default
-
-
-def _target_type(value: bytes | None) -> TargetType:
-    try:
-        return TargetType(_text(value))
-    except ValueError:
-        return TargetType.ARTICLE
+    return int(value) if value and value.isdigit() and len(value) <= 16 else default

@@ -21,8 +21,14 @@ class Priority(IntEnum):
         return self.name.lower()
 
 
+_AS_WRITTEN: dict[bytes | str | None, Priority] = {str(int(priority)).encode(): priority for priority in Priority}
+"""What every message of the pipeline carries, and so no more than a look-up."""
+
+
 def priority_from_headers(value: bytes | str | None) -> Priority:
     """The priority that a header spells; anything missing, empty, non-numeric or outside 1..3 is normal."""
+    if value in _AS_WRITTEN:
+        return _AS_WRITTEN[value]
     if value is None:
         return Priority.NORMAL
     text = value.decode("ascii", "replace") if isinstance(value, bytes) else value
