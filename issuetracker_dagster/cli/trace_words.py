@@ -57,10 +57,14 @@ def _place(place: Place, now_ms: int) -> str:
     if place.priority:
         parts.append(place.priority)
     if place.until_ms:
-        parts.append(f"until in {about_duration(max(0, place.until_ms - now_ms))}")
+        parts.append(_until(place.until_ms - now_ms))
     if place.detail:
         parts.append(line_of(place.detail, _TEXT))
     return ", ".join(parts)
+
+
+def _until(left_ms: int) -> str:
+    return f"for another {about_duration(left_ms)}" if left_ms > 0 else f"due for {about_duration(-left_ms)}"
 
 
 def step_lines(steps: Sequence[TraceLine], most: int) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """From what people call a message to its root ids: an identity, a root id, or the URL of its page."""
 
+import re
 from collections.abc import Callable, Sequence
 
 from issuetracker_dagster.adapters.sql.journeys import SqlJourneys
@@ -9,6 +10,8 @@ from issuetracker_dagster.model.urls import host_of
 from issuetracker_dagster.ports.queue import QueueSteering
 from issuetracker_dagster.wiring.parts import Wiring
 
+_PLACE = re.compile("dlq:[0-9]+:[0-9]+")
+"""What stands for the identity of a letter that has none: its partition and offset."""
 GENERATIONS = 64
 """How many generations of a root are looked for: more than any message gets by its retries and recrawls. A
 reparse has one of its own, far beyond."""
@@ -16,7 +19,7 @@ reparse has one of its own, far beyond."""
 
 def members_of(name: str) -> Sequence[str]:
     """The identity that a name is, or those that messages of that root may have."""
-    if root_of(name) != name:
+    if _is_place(name) or root_of(name) != name:
         return (name,)
     return tuple(f"{name}:{number}" for number in range(GENERATIONS))
 
@@ -27,9 +30,15 @@ def found_by_name(queue: QueueSteering, names: Sequence[str]) -> dict[str, list[
 
 
 def root_of(name: str) -> str:
-    """The root id in an identity; anything else as it is."""
+    """The root id in an identity; anything else as it is, such as the place that names a letter without an identity."""
+    if _is_place(name):
+        return name
     root_id, _, generation = name.rpartition(":")
     return root_id if root_id and generation.isascii() and generation.isdigit() else name
+
+
+def _is_place(name: str) -> bool:
+    return _PLACE.fullmatch(name) is not None
 
 
 def roots_at(wiring: Wiring, url: str, limit: int) -> tuple[Sequence[str], dict[str, str]]:

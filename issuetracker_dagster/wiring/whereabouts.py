@@ -16,12 +16,12 @@ from issuetracker_dagster.model.message import Record
 from issuetracker_dagster.model.payload import payload_facts
 from issuetracker_dagster.model.queue_view import EntryView
 from issuetracker_dagster.model.stage import FACTS, QUEUED_STAGES, Stage, Topic
-from issuetracker_dagster.model.urls import host_of
+from issuetracker_dagster.model.urls import BadUrl, authority_of
 from issuetracker_dagster.model.whereabouts import Kind, Place, Search
 from issuetracker_dagster.ports.traces import TraceLine
 from issuetracker_dagster.wiring.buffering import BUFFER_KEYS
 from issuetracker_dagster.wiring.parts import Wiring
-from issuetracker_dagster.wiring.roots import members_of
+from issuetracker_dagster.wiring.roots import members_of, root_of
 from issuetracker_dagster.wiring.steering import steering
 
 MOST_RECORDS, MOST_HOSTS, MOST_LETTERS = 20_000, 1_000, 20
@@ -79,10 +79,11 @@ class Whereabouts:
 
     def _frontier(self) -> Search:
         redis = RedisWhereabouts(self._wiring.redis)
-        # Without its URL a message may wait for any host.
-        hosts = [host_of(self._url)] if self._url else redis.hosts(MOST_HOSTS)
+        due = redis.hosts(MOST_HOSTS)
+        # A redirect may have put it into the line of any host; that of its own may be too far behind to be listed.
+        hosts = dict.fromkeys([*_authority(self._url), *due])
         places = [_entry("frontier", host, view) for host in hosts for view in redis.in_line(host, self._members)]
-        return Search(places=tuple(places), incomplete=("frontier",) if len(hosts) == MOST_HOSTS else ())
+        return Search(places=tuple(places), incomplete=("frontier",) if len(due) == MOST_HOSTS else ())
 
     def _retries(self) -> Search:
         found = RedisWhereabouts(self._wiring.redis).retries(self._members)
@@ -137,8 +138,8 @@ class Whereabouts:
                     kind="dlq",
                     name=letter.stage,
                     state=letter.state.value,
-                    root_id=letter.identity.rpartition(":")[0],
-                    generation=int(letter.identity.rpartition(":")[2]),
+                    root_id=root_of(letter.identity),
+                    generation=int(letter.identity.rpartition(":")[2]) if letter.has_identity else None,
                     url=letter.url,
                     detail=f"letter {letter.letter_id}, {letter.reason or 'no reason'}: {letter.error}",
                 )
@@ -163,6 +164,14 @@ class Whereabouts:
                 )
             )
         return Search(places=tuple(places))
+
+
+def _authority(url: str) -> Sequence[str]:
+    """The name of its host's line, if it has one."""
+    try:
+        return [authority_of(url)]
+    except BadUrl:
+        return []
 
 
 def _entry(kind: Kind, name: str, view: EntryView) -> Place:

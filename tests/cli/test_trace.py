@@ -19,7 +19,7 @@ from issuetracker_dagster.ports.traces import TraceLine
 from issuetracker_dagster.wiring import whereabouts
 from tests.cli.servers import NOBODY, Operator, at_servers, content_entry, content_message
 from tests.cli.terminal import Terminal
-from tests.dead_letters import lying, written
+from tests.dead_letters import junk, lying, written
 
 pytestmark = pytest.mark.services
 URL = "https://news.example.com/a"
@@ -94,6 +94,30 @@ def test_by_url_the_messages_of_its_page_are_found(at: Operator) -> None:
     (root,) = traced(at, f"{URL}?utm_source=y")["roots"]
     found = traced(at, URL)
     assert (found["roots"], places(found)) == ([root], [("topic", "crawl.high", "unread", 0)])
+
+
+def test_a_job_is_found_in_the_line_of_its_hosts_port_and_in_that_of_a_redirects_target(
+    without_kafka: Operator,
+) -> None:
+    url, frontier = "http://127.0.0.1:8600/a", without_kafka.wiring.frontier
+    later_ms = without_kafka.wiring.heartbeats.now_ms() + 60_000
+    without_kafka.wiring.stores.message_trace.write(
+        [line("r", "message.published", 1, detail=f"low by default: {url}")]
+    )
+    frontier.defer("127.0.0.1:8600", queue_entry(crawl("r", url)), later_ms)
+    frontier.defer("www.example.com", queue_entry(crawl("r", url, generation=1)), later_ms)
+    found = traced(without_kafka, "r")
+    assert (found["url"], places(found)) == (
+        url,
+        [("frontier", "127.0.0.1:8600", "ready", 0), ("frontier", "www.example.com", "ready", 1)],
+    )
+
+
+def test_a_letter_without_an_identity_is_found_by_its_place_and_no_other_is(without_kafka: Operator) -> None:
+    letters = [indexed(junk(offset)) for offset in (1, 17, 170)]
+    without_kafka.wiring.stores.dead_letters.record(letters)
+    (found,) = traced(without_kafka, "dlq:0:17")["places"]
+    assert (found["kind"], found["root_id"], found["generation"]) == ("dlq", "dlq:0:17", None)
 
 
 def test_a_finished_page_leads_to_its_content_and_issue(at: Operator) -> None:

@@ -1,7 +1,7 @@
 """What `issuetracker trace` says, without any server."""
 
 from issuetracker_dagster.cli.trace_words import place_lines
-from issuetracker_dagster.model.whereabouts import Search
+from issuetracker_dagster.model.whereabouts import Place, Search
 
 
 def test_places_of_a_server_that_is_out_share_a_line() -> None:
@@ -13,6 +13,13 @@ def test_places_of_a_server_that_is_out_share_a_line() -> None:
         "topic fetched, topic dlq: Kafka is out",
         "frontier: Redis is out",
     ]
+
+
+def test_a_wait_says_how_much_is_left_of_it_and_how_long_it_has_been_over() -> None:
+    waiting = Place(kind="retries", name="fetched", state="waiting", root_id="r", until_ms=65_000)
+    told = [list(place_lines(["r"], "", Search(places=(waiting,)), now_ms))[1] for now_ms in (60_000, 68_000)]
+    assert told[0].endswith("waiting, for another 5s")
+    assert told[1].endswith("waiting, due for 3s")
 
 
 def test_nowhere_is_said_only_when_every_place_was_asked() -> None:
