@@ -12,7 +12,8 @@ class RawContent(msgspec.Struct, frozen=True, kw_only=True):
     """A fetched page. `body` is decoded of transfer and content encodings, not of its charset.
 
     `stored_by` is the identity (`root_id:generation`) of the message that last replaced the body: the same root finding
-    its own bytes again is a redelivery that still has to be passed on, not an unchanged page.
+    its own bytes again is a redelivery that still has to be passed on, not an unchanged page. `is_rendered`: the body is
+    what a browser made of the page.
     """
 
     raw_id: int = 0
@@ -28,6 +29,7 @@ class RawContent(msgspec.Struct, frozen=True, kw_only=True):
     target_type: TargetType = TargetType.ARTICLE
     stored_by: str = ""
     source: str = ""
+    is_rendered: bool = False
 
 
 class ContentStatus(StrEnum):

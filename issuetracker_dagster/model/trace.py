@@ -14,7 +14,7 @@ Action = Literal[
     "handler.bug", "handler.failed", "relay.published", "relay.failed", "outbox.published",
     "seed.published", "seed.failed", "kafka.unavailable", "kafka.rebalanced", "kafka.commit_refused",
     "redis.unavailable", "redis.taken_over", "redis.data_lost", "database.unavailable",
-    "fetch.blocked", "fetch.breaker_open", "robots.unavailable",
+    "fetch.blocked", "fetch.breaker_open", "render.unavailable", "render.killed", "robots.unavailable",
     "extract.too_complex", "extract.crashed", "rule.missed", "page.index",
     "enrich.step_failed", "service.started", "service.stopped", "slot.relaunched",
     "slot.zombie", "tick.skipped", "shift.unfenced", "clock.skewed",

@@ -33,13 +33,15 @@ class FetchResponse(msgspec.Struct, frozen=True, kw_only=True):
 
     Bytes of a `location` that aren't UTF-8 are surrogates (PEP 383), in any other header U+FFFD.
 
-    `body` is decoded of its content encoding; it is empty for anything but a 2xx and for skipped types.
+    `body` is decoded of its content encoding; it is empty for anything but a 2xx and for skipped types. `is_rendered`:
+    it isn't what the server sent, but what a browser made of that.
     """
 
     url: str
     status: int
     headers: Mapping[str, str]
     body: bytes = b""
+    is_rendered: bool = False
 
     @property
     def content_type(self) -> str:

@@ -169,6 +169,22 @@ class FetchSettings(Group):
     max_redirects: Count = Field(5, description="most redirects followed")
     allow_private_addresses: bool = Field(False, description="true lets fetch ask loopback and private addresses")
     robots: Literal["obey", "ignore"] = Field("obey", description="whether robots.txt is kept to")
+    render_pages: Count = Field(
+        3, description="pages that a browser renders at once in one worker run, one of them kept for high jobs; 0: none"
+    )
+    render_browser: str = Field(
+        "",
+        description=(
+            "path of the Chromium that renders, or a channel of Playwright's such as chrome; empty: the one in PATH, "
+            "else Playwright's own"
+        ),
+    )
+    render_sandbox: bool = Field(
+        True, description="whether Chromium's sandbox is on; root has none and needs false, in a container only"
+    )
+    render_restart_after: Positive = Field(100, description="pages after which the browser is replaced")
+    render_max_bytes: Size = size("30MB", "most bytes that scripts and data of one rendered page may take")
+    render_max_memory: Size = size("1GB", "memory of one page's process above which it is ended")
 
 
 class ShiftSettings(Group):

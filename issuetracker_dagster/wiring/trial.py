@@ -29,6 +29,7 @@ from issuetracker_dagster.stages.parser.pool import ExtractionPool
 from issuetracker_dagster.stages.validate.handler import ValidateHandler
 from issuetracker_dagster.wiring.handlers import fetch_options, validate_options
 from issuetracker_dagster.wiring.parts import Wiring
+from issuetracker_dagster.wiring.rendering import build_renderer
 from issuetracker_dagster.wiring.snapshots import LatestParameters
 from issuetracker_dagster.wiring.trial_fetch import WatchedFetcher, WatchedRobots, fetch_view
 from issuetracker_dagster.wiring.trial_rules import RuleBook, TrialRules
@@ -101,7 +102,8 @@ class Trial:
         watched = WatchedFetcher(fetcher)
         robots = WatchedRobots(fetcher, clock, options)
         pages, gate = self._stores.raw_contents, MemoryHostGate(clock)
-        handler = FetchHandler(watched, gate, robots, pages, self._rules, clock, options)
+        renderer = build_renderer(self._wiring.settings)
+        handler = FetchHandler(watched, gate, robots, pages, self._rules, clock, options, renderer)
         job = CrawlJob(url=self._url, target_type=self._context.target_type, unconditional=True)
         try:
             outcome = handler.handle(job, self._context)

@@ -62,6 +62,7 @@ class SqlRawContents:
             "target_type": raw.target_type.value,
             "stored_by": raw.stored_by,
             "source": raw.source,
+            "is_rendered": raw.is_rendered,
         }
         with writing(self._engine) as connection:
             saved = upsert(connection, RawContentRow, values, ["url_hash"]).returning(RawContentRow.raw_id)
@@ -161,4 +162,5 @@ def _raw_content(row: RowMapping, body: bytes) -> RawContent:
         target_type=TargetType(row["target_type"]),
         stored_by=row["stored_by"],
         source=row["source"],
+        is_rendered=row["is_rendered"],
     )

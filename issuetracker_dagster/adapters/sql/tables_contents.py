@@ -1,6 +1,6 @@
 """Tables of fetched pages and of the contents parsed from them."""
 
-from sqlalchemy import ForeignKey, Index, LargeBinary, text
+from sqlalchemy import ForeignKey, Index, LargeBinary, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from issuetracker_dagster.adapters.sql.schema import KEEP_IDS, Id, Ref, Sha256, Small, Table, UnixMs, Word, one_of
@@ -28,6 +28,7 @@ class RawContentRow(Table):
     target_type: Mapped[Word]
     stored_by: Mapped[str]
     source: Mapped[str] = mapped_column(server_default="")
+    is_rendered: Mapped[bool] = mapped_column(server_default=false())
 
 
 class RawContentHistoryRow(Table):

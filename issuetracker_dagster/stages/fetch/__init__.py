@@ -6,6 +6,7 @@
 - `answers`      what an answer means: a page, an error, a host that wants to be left alone
 - `conditional`  asking only for what changed
 - `robots`       robots.txt, kept for a day; `robots_text` reads one
+- `rendering`    the browser's part in a job, where the rule of a host says so
 - `recent`       a bounded memory with expiry
 - `options`      the limits
 """

@@ -11,6 +11,7 @@ from issuetracker_dagster.model.urls import BadUrl, authority_of, spelled
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.hosts import HostGate
 from issuetracker_dagster.ports.http import Fetcher, FetchRequest, FetchResponse
+from issuetracker_dagster.ports.rendering import Renderer
 from issuetracker_dagster.ports.rules import ParserRules
 from issuetracker_dagster.ports.stores import RawContents
 from issuetracker_dagster.stages.fetch.answers import (
@@ -23,6 +24,7 @@ from issuetracker_dagster.stages.fetch.answers import (
 )
 from issuetracker_dagster.stages.fetch.conditional import conditional_headers, is_news
 from issuetracker_dagster.stages.fetch.options import FetchOptions
+from issuetracker_dagster.stages.fetch.rendering import Rendering
 from issuetracker_dagster.stages.fetch.robots import Robots
 from issuetracker_dagster.stages.fetch.visit import Hosts, Visit
 
@@ -41,11 +43,13 @@ class FetchHandler:
         rules: ParserRules,
         clock: Clock,
         options: FetchOptions,
+        renderer: Renderer | None = None,
     ) -> None:
         self._fetcher = fetcher
         self._raw_contents = raw_contents
         self._clock = clock
         self._options = options
+        self._renderer = renderer
         obeyed = robots if options.robots == "obey" else None
         self._hosts = Hosts(gate, obeyed, rules, clock, options)
 
@@ -64,24 +68,35 @@ class FetchHandler:
         known = stored
         if _is_unconditional(job, context) or (stored and stored.target_type is not _target_type(job, context)):
             known = None  # the bytes are wanted even if they are the same
-        with Visit(self._hosts, self._timeout_ms(requested, job, context)) as visit:
-            response = self._follow(requested, visit, known)
+        timeout_ms, rendering = self._timeout_ms(requested, job, context), self._rendering(job, context)
+        with rendering, Visit(self._hosts, timeout_ms) as visit:
+            response = self._follow(requested, visit, rendering, known)
         return self._keep(response, requested, stored, job, context)
 
     def close(self) -> None:
-        """Let go of the fetcher."""
+        """Let go of the fetcher and the browser."""
         self._fetcher.close()
+        if self._renderer:
+            self._renderer.close()
 
     def _timeout_ms(self, url: str, job: CrawlJob, context: HandlerContext) -> int:
         # The default travels with every job that names no time of its own; it mustn't undercut a longer setting.
         said = (ms for ms in (job.timeout_ms, context.headers.timeout_ms) if ms > 0 and ms != DEFAULT_TIMEOUT_MS)
         return min(self._options.timeout_ms, self._hosts.rule(url).timeout_ms, *said)
 
-    def _follow(self, url: str, visit: Visit, known: RawContent | None) -> FetchResponse:
+    def _rendering(self, job: CrawlJob, context: HandlerContext) -> Rendering:
+        is_list = _target_type(job, context) in (TargetType.FEED, TargetType.SITEMAP)
+        return Rendering(None if is_list else self._renderer, self._hosts, job, context.priority)
+
+    def _follow(self, url: str, visit: Visit, rendering: Rendering, known: RawContent | None) -> FetchResponse:
         seen = {url}
         while True:
+            is_rendered = rendering.prepare(url)
             visit.admit(url)
-            response = self._ask(url, visit, known)
+            # Validators say whether the page changed, not whether that changed which its scripts fetch.
+            response = self._ask(url, visit, None if is_rendered else known)
+            if is_rendered:
+                response = rendering.rendered(response, visit)
             target = redirect_target(response)
             if target is None:
                 return response
@@ -152,6 +167,7 @@ class FetchHandler:
             target_type=_target_type(job, context),
             stored_by=context.headers.identity,
             source=job.source,
+            is_rendered=response.is_rendered,
         )
         if stored is not None and response.status == UNCHANGED:
             # A 304 needn't repeat the validators.

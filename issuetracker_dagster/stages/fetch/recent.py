@@ -31,6 +31,11 @@ class Recent(Generic[K, V]):
             self._held.move_to_end(key)
             return held[1]
 
+    def forget(self, key: K) -> None:
+        """The next `get` finds nothing."""
+        with self._lock:
+            self._held.pop(key, None)
+
     def put(self, key: K, value: V, ttl_ms: int) -> None:
         """Remember `value` for `ttl_ms`."""
         with self._lock:

@@ -45,6 +45,15 @@ class Hosts:
             self._recent.put(host, rule, self.options.rule_ttl_ms)
         return rule
 
+    def forget(self, url: str) -> None:
+        """The rule of the URL's host is read anew."""
+        self._recent.forget(host_of(url))
+
+    def allows(self, url: str) -> bool:
+        """Whether robots.txt of the URL's host, as far as it is known, lets the URL be asked for."""
+        answer = self.robots.known(url, self.user_agent(url)) if self.robots else None
+        return answer is None or answer.allowed
+
     def user_agent(self, url: str) -> str:
         """Who we say we are to that host."""
         return self.rule(url).user_agent or self.options.user_agent

@@ -1,0 +1,200 @@
+"""One browser a renderer: started for the first page, replaced, bounded, and gone with whoever started it."""
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from issuetracker_dagster.adapters.browser.installed import missing
+from issuetracker_dagster.adapters.browser.options import RenderOptions
+from issuetracker_dagster.adapters.browser.places import Places
+from issuetracker_dagster.adapters.browser.renderer import BrowserRenderer
+from issuetracker_dagster.adapters.http.addresses import AddressPolicy, CheckedResolver, system_lookup
+from issuetracker_dagster.errors import TransientError
+from issuetracker_dagster.ports.rendering import RendererBusy
+from tests.contracts.browser_world import SANDBOX, failure, family, options, render, request, running_renderer, text
+from tests.stages.http_site import Exchange, running_site
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.timeout(120)
+
+ROOT = Path(__file__).parents[2]
+PAGE = request("<p>" + "words of the article " * 20)
+
+
+def browsers() -> list[psutil.Process]:
+    return family(psutil.Process())
+
+
+def mains() -> list[psutil.Process]:
+    """The browsers themselves, without their helpers."""
+    return [
+        one for one in browsers() if "--remote-debugging-pipe" in one.cmdline() and "--type" not in one.cmdline()[1]
+    ]
+
+
+def test_the_browser_is_started_for_the_first_page_and_ends_with_the_renderer() -> None:
+    with running_renderer() as renderer:
+        assert not browsers()
+        render(renderer, PAGE)
+        (first,) = mains()
+        render(renderer, PAGE)
+        assert mains() == [first]
+    assert not browsers()
+    renderer.close()
+    with pytest.raises(RendererBusy, match="closed"):
+        renderer.reserve(is_urgent=True, wait_ms=0)
+
+
+def test_after_its_pages_the_browser_is_replaced() -> None:
+    with running_renderer(restart_after=2) as renderer:
+        render(renderer, PAGE)
+        (first,) = mains()
+        render(renderer, PAGE)
+        assert not mains()
+        render(renderer, PAGE)
+        (second,) = mains()
+        assert second != first
+
+
+@pytest.mark.parametrize("whose", ["--remote-debugging-pipe", "run-driver"], ids=["browser", "driver"])
+def test_a_browser_that_was_killed_fails_its_page_and_is_replaced(whose: str) -> None:
+    with running_renderer() as renderer, ThreadPoolExecutor(1) as threads:
+        render(renderer, PAGE)
+        hanging = threads.submit(failure, renderer, request("<script>while (true);</script>", timeout_ms=60_000))
+        victim = next(one for one in browsers() if any(whose in word for word in one.cmdline()))
+        eventually(lambda: any("--type=renderer" in one.cmdline() for one in browsers()))
+        victim.kill()
+        assert isinstance(hanging.result(20), TransientError)
+        assert "words of the article" in text(renderer, PAGE)
+        eventually(lambda: len(mains()) == 1)
+
+
+def test_more_pages_than_places_wait_and_one_place_is_kept_for_the_urgent() -> None:
+    places = Places(2)
+    assert places.take(is_urgent=False, wait_s=0)
+    assert not places.take(is_urgent=False, wait_s=0)
+    assert places.take(is_urgent=True, wait_s=0)
+    assert not places.take(is_urgent=True, wait_s=0.01)
+    waiting = threading.Thread(target=places.take, kwargs={"is_urgent": True, "wait_s": 60})
+    waiting.start()
+    places.give_back()
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert Places(1).take(is_urgent=False, wait_s=0)
+
+
+def test_places_are_given_back_whatever_became_of_their_pages() -> None:
+    with running_renderer(pages=1) as renderer:
+        for _ in range(3):
+            failure(renderer, request("<script>while (true);</script>", timeout_ms=500))
+        renderer.reserve(is_urgent=False, wait_ms=0)
+        with pytest.raises(RendererBusy, match="FETCH_RENDER_PAGES"):
+            renderer.reserve(is_urgent=True, wait_ms=0)
+        renderer.release()
+
+
+def test_pages_are_rendered_at_once() -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    def meet(exchange: Exchange) -> None:
+        both.wait()  # breaks, and the page stays without its words, unless the other one comes, too
+        exchange.send(200, b"words of the article " * 20)
+
+    script = "fetch('/meet').then(one => one.text()).then(text => document.body.append(text))"
+    with running_site() as site, running_renderer(pages=3) as renderer, ThreadPoolExecutor(2) as threads:
+        site.pages["/meet"] = meet
+        asked = request(f"<body><script>{script}</script>", site.url("/page"))
+        assert all("words of the article" in page for page in threads.map(lambda _: text(renderer, asked), range(2)))
+
+
+def test_a_renderer_that_is_closed_breaks_its_pages_off() -> None:
+    with running_renderer() as renderer, ThreadPoolExecutor(1) as threads:
+        render(renderer, PAGE)
+        hanging = threads.submit(failure, renderer, request("<script>while (true);</script>", timeout_ms=60_000))
+        eventually(lambda: any("--type=renderer" in one.cmdline() for one in browsers()))
+        renderer.close()
+        assert isinstance(hanging.result(20), TransientError)
+    assert not browsers()
+
+
+def test_a_browser_that_doesnt_start_is_told_and_not_tried_again_at_once(tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+    program = tmp_path / "chromium"
+    program.write_text(f"#!/bin/sh\necho >> {starts}\necho no screen >&2\nexit 1\n")
+    program.chmod(0o755)
+    resolver = CheckedResolver(AddressPolicy(), system_lookup)
+    renderer = BrowserRenderer(RenderOptions(browser=str(program), sandbox=SANDBOX), resolver)
+    try:
+        for _ in range(3):
+            with pytest.raises(RendererBusy, match="the browser doesn't start"):
+                renderer.reserve(is_urgent=True, wait_ms=0)
+        assert starts.read_text() == "\n"
+    finally:
+        renderer.close()
+    assert not browsers()
+
+
+def test_what_is_missing_is_named_with_what_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert missing(options()) == ""
+    assert "FETCH_RENDER_PAGES" in missing(options_with(pages=0))
+    assert "FETCH_RENDER_BROWSER=/no/such" in missing(options_with(browser="/no/such"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert "playwright install chromium" in missing(options_with())
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert "FETCH_RENDER_SANDBOX=false" in missing(options_with(browser="chrome"))
+    monkeypatch.setitem(sys.modules, "playwright", None)
+    assert "issuetracker-dagster[render]" in missing(options_with())
+
+
+def options_with(**changed: object) -> RenderOptions:
+    return RenderOptions(**changed)  # type: ignore[arg-type]
+
+
+@contextmanager
+def worker(script: str) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
+    """A worker in the middle of a page, and all processes below it."""
+    command = [sys.executable, "-m", "tests.contracts.browser_worker", script]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        below: list[psutil.Process] = []
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "started\n"
+            root = psutil.Process(process.pid)
+            eventually(lambda: sum("--type=renderer" in one.cmdline() for one in family(root)) >= 1)
+            below = family(root)
+            yield process, below
+        finally:
+            process.kill()
+            for one in below:
+                if one.is_running():
+                    one.kill()
+
+
+@pytest.mark.parametrize("script", ["while (true);", "0"], ids=["hanging", "waiting"])
+@pytest.mark.parametrize("killed", ["worker", "worker and driver", "driver, then worker"])
+def test_nothing_is_left_behind_a_worker_that_is_killed(script: str, killed: str) -> None:
+    with worker(script) as (process, below):
+        assert any("--remote-debugging-pipe" in one.cmdline() for one in below)
+        driver = next(one for one in below if any("run-driver" in word for word in one.cmdline()))
+        if killed == "driver, then worker":
+            driver.kill()
+        process.send_signal(signal.SIGKILL)
+        if killed == "worker and driver":
+            driver.kill()
+        eventually(lambda: not any(is_alive(one) for one in below), timeout_s=10)
+
+
+def is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
