@@ -66,6 +66,7 @@ def _parser(wiring: Wiring) -> Handler[Any]:
         wiring.clock,
         options,
         name_of=wiring.name_of,
+        seeds=stores.seeds,
     )
 
 

@@ -66,6 +66,7 @@ class ParserWorld:
             self.clock,
             self.options,
             name_of=self.name_of,
+            seeds=self.stores.seeds,
         )
 
     def stored(

@@ -11,6 +11,8 @@
 - `extractor`, `blocks`, `boilerplate`, `phrases`  the visible body: found, taken apart, freed of the site's own talk
 - `selection`   parser rules: which one holds, and what it finds on a page
 - `links`       link discovery on category pages, and traps; `feeds`, `sitemaps` their kin; `choosing` judges links
+- `announced`, `offers`  feeds that pages announce become seeds to be switched on
+- `recency`     when entries are from, and their order
 - `blacklist`   what is never crawled, or for its links only; `rules_view` keeps it and the rules for seconds
 - `canonical`   whether the page's canonical URL is believed
 - `version`     a hash over these modules, kept with what they read

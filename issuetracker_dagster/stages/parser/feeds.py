@@ -3,7 +3,7 @@
 import io
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import tzinfo
 
 import fastfeedparser
@@ -15,6 +15,7 @@ from issuetracker_dagster.model.urls import BadUrl, host_of, spelled
 from issuetracker_dagster.stages.parser.charset import decode_page
 from issuetracker_dagster.stages.parser.dates import parse_date, zone_of
 from issuetracker_dagster.stages.parser.links import Link
+from issuetracker_dagster.stages.parser.recency import newest_first
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ _DATES = ("pubDate", "published", "date", "issued", "created", "updated", "modif
 Entry = Mapping[str, object]
 
 
-def read_feed(body: bytes, content_type: str, url: str) -> list[Link]:
+def read_feed(body: bytes, content_type: str, url: str, fetched_ms: int = 0) -> list[Link]:
     """Links of the feed's entries, newest first, undated ones last in feed order.
 
     Raises `PermanentError` (`not_a_feed`) when no reader finds a feed in it.
@@ -34,20 +35,15 @@ def read_feed(body: bytes, content_type: str, url: str) -> list[Link]:
     data = _declared_utf8(text)
     entries, language = _entries(data)
     zone = zone_of(host_of(url), language)
-    written = _written_dates(data, zone)
+    written = _written_dates(data, zone, fetched_ms)
     links: dict[str, Link] = {}
     for entry in entries:
         target = _target(entry, url)
         if not target or target in links:
             continue
-        published = written.get(_text(entry.get("link"))) or parse_date(_date(entry), zone)
+        published = written.get(_text(entry.get("link"))) or parse_date(_date(entry), zone, fetched_ms)
         links[target] = Link(target, published_ms=published)
-    return newest_first(links.values())
-
-
-def newest_first(links: Iterable[Link]) -> list[Link]:
-    """Dated links by date, newest first, then those without a date in the order given."""
-    return sorted(links, key=lambda link: -link.published_ms)
+    return newest_first(links.values(), fetched_ms)
 
 
 def _entries(data: bytes) -> tuple[list[Entry], str]:
@@ -81,7 +77,7 @@ def _declared_utf8(text: str) -> bytes:
     return text.lstrip("\ufeff \t\r\n").encode("utf-8", "replace")
 
 
-def _written_dates(data: bytes, zone: tzinfo) -> dict[str, int]:
+def _written_dates(data: bytes, zone: tzinfo, fetched_ms: int) -> dict[str, int]:
     """Link as written -> date, from the dates as written: the readers take a missing zone and `UTC+9` for UTC."""
     parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, load_dtd=False, collect_ids=False)
     try:
@@ -95,7 +91,7 @@ def _written_dates(data: bytes, zone: tzinfo) -> dict[str, int]:
         # Broken feeds use prefixes that they don't declare; the parser then leaves `dc:date` as the whole name.
         by_name = {_LOCAL.sub("", child.tag): child for child in reversed(node) if isinstance(child.tag, str)}
         date = next((by_name[name].text for name in _DATES if name in by_name and by_name[name].text), "")
-        published = parse_date(date, zone) if date else 0
+        published = parse_date(date, zone, fetched_ms) if date else 0
         if published:
             found.update((link, published) for link in _written_links(node))
     return found

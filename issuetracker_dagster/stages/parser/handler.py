@@ -12,10 +12,12 @@ from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.model.urls import normalise
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.rules import ParserRules
+from issuetracker_dagster.ports.seeds import Seeds
 from issuetracker_dagster.ports.stores import Contents, RawContents
 from issuetracker_dagster.stages.parser.choosing import wanted
 from issuetracker_dagster.stages.parser.examine import PageExaminer
 from issuetracker_dagster.stages.parser.links import Link
+from issuetracker_dagster.stages.parser.offers import FeedOffers
 from issuetracker_dagster.stages.parser.options import ParserOptions
 from issuetracker_dagster.stages.parser.pool import PageReader
 from issuetracker_dagster.stages.parser.version import code_version
@@ -24,7 +26,8 @@ from issuetracker_dagster.stages.parser.version import code_version
 class ParserHandler:
     """Implements `Handler[RawContentRef]`. Owns the reader and closes it.
 
-    `name_of` gives the URL under which the publisher knows a page, by the rule of its host.
+    `name_of` gives the URL under which the publisher knows a page, by the rule of its host. With `seeds`, feeds that
+    pages announce are offered as disabled seeds.
     """
 
     def __init__(
@@ -37,11 +40,13 @@ class ParserHandler:
         options: ParserOptions,
         *,
         name_of: Callable[[str], str] = normalise,
+        seeds: Seeds | None = None,
     ) -> None:
         self._raw_contents = raw_contents
         self._contents = contents
         self._examiner = PageExaminer(rules, reader, clock, options, name_of=name_of)
         self._options = options
+        self._offers = FeedOffers(seeds) if seeds is not None else None
 
     def handle(self, payload: RawContentRef, context: HandlerContext) -> Outcome:
         """Parse one stored page.
@@ -59,6 +64,8 @@ class ParserHandler:
         page = self._examiner.examine(raw, payload, context)
         if page.reading is None:
             return Outcome(note=page.found)
+        if self._offers is not None and not context.is_reparse:
+            self._offers.offer(page.reading.feeds, page.url)
         if page.content is not None:
             return self._stored(page.content, payload, context, page.rule, raw.body_sha256)
         chosen = wanted(self._examiner.judged(page), self._examiner.most_links(page))

@@ -6,6 +6,7 @@ from selectolax.lexbor import LexborHTMLParser
 from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.rules import ParserRule
+from issuetracker_dagster.stages.parser.announced import announced_feeds
 from issuetracker_dagster.stages.parser.article import Article, read_article
 from issuetracker_dagster.stages.parser.charset import DecodedText, decode_page
 from issuetracker_dagster.stages.parser.feeds import read_feed
@@ -36,7 +37,8 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
 class PageReading(msgspec.Struct, frozen=True, kw_only=True):
     """What was read. `article` is None unless an article was asked for.
 
-    `urls` are the links of a category or index page in page order; `entries` those of a feed or sitemap, newest first.
+    `urls` are the links of a category or index page in page order; `entries` those of a feed or sitemap, newest first;
+    `feeds` are what a page announces.
     `charset` is the codec that decoded a page; feeds and sitemaps are left to their readers.
     """
 
@@ -44,6 +46,7 @@ class PageReading(msgspec.Struct, frozen=True, kw_only=True):
     is_index: bool = False
     urls: tuple[str, ...] = ()
     entries: tuple[Link, ...] = ()
+    feeds: tuple[str, ...] = ()
     replacement_share: float = 0.0
     charset: str = ""
 
@@ -53,18 +56,24 @@ def read_page(request: PageRequest) -> PageReading:
     if not request.body.strip(b" \t\r\n\0"):
         raise PermanentError("the page is empty", code="empty")
     if request.target_type is TargetType.FEED:
-        return PageReading(entries=tuple(read_feed(request.body, request.content_type, request.url)))
+        entries = read_feed(request.body, request.content_type, request.url, request.fetched_ms)
+        return PageReading(entries=tuple(entries))
     if request.target_type is TargetType.SITEMAP:
-        found = read_sitemap(request.body, request.content_type, request.url, request.max_sitemap_bytes)
-        return PageReading(entries=tuple(found))
+        most_bytes, fetched_ms = request.max_sitemap_bytes, request.fetched_ms
+        entries = read_sitemap(request.body, request.content_type, request.url, most_bytes, fetched_ms)
+        return PageReading(entries=tuple(entries))
     _refuse_binary(request)
     decoded = decode_page(request.body, request.content_type)
     if decoded.replacement_share > _MOST_REPLACED or _controls(decoded.text) > _MOST_CONTROLS:
         raise PermanentError("the page isn't text in any charset", code="not_text")
     page = LexborHTMLParser(decoded.text)
     if request.target_type is TargetType.CATEGORY:
-        urls = tuple(discover(page, request.url))
-        return PageReading(urls=urls, replacement_share=decoded.replacement_share, charset=decoded.charset)
+        return PageReading(
+            urls=tuple(discover(page, request.url)),
+            feeds=tuple(announced_feeds(page, request.url, of_article=False)),
+            replacement_share=decoded.replacement_share,
+            charset=decoded.charset,
+        )
     return _read_article(request, decoded, page)
 
 
@@ -82,6 +91,7 @@ def _read_article(request: PageRequest, decoded: DecodedText, page: LexborHTMLPa
         article=article,
         is_index=is_index,
         urls=tuple(discover(page, request.url)) if is_index else (),
+        feeds=tuple(announced_feeds(page, request.url, of_article=not is_index)),
         replacement_share=decoded.replacement_share,
         charset=decoded.charset,
     )

@@ -12,8 +12,9 @@ from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.urls import BadUrl, spelled
 from issuetracker_dagster.stages.parser.charset import decode_page
 from issuetracker_dagster.stages.parser.dates import parse_date
-from issuetracker_dagster.stages.parser.feeds import newest_first, read_feed
+from issuetracker_dagster.stages.parser.feeds import read_feed
 from issuetracker_dagster.stages.parser.links import Link
+from issuetracker_dagster.stages.parser.recency import newest_first
 
 _ROOT_CLOSED = re.compile(rb"(?:urlset|sitemapindex|rss|feed|RDF)\s*>\s*\Z")
 _ENTRY_CLOSED = re.compile(rb"</(?:\w{1,20}:)?(?:url|sitemap)\s*>")
@@ -22,7 +23,7 @@ _MOST_URLS = 100_000
 _FEEDS = ("rss", "feed", "rdf")
 
 
-def read_sitemap(body: bytes, content_type: str, url: str, max_bytes: int) -> list[Link]:
+def read_sitemap(body: bytes, content_type: str, url: str, max_bytes: int, fetched_ms: int = 0) -> list[Link]:
     """Links of a sitemap, newest first; those of an index are sitemaps themselves.
 
     A file that breaks off gives what it held so far. Raises `PermanentError`: `too_large` when it unpacks to more than
@@ -30,13 +31,13 @@ def read_sitemap(body: bytes, content_type: str, url: str, max_bytes: int) -> li
     """
     data = unpacked(body, max_bytes)
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        return _plain(decode_page(data, content_type).text, url)
+        return newest_first(_plain(decode_page(data, content_type).text, url), fetched_ms)
     root, links = _xml(data, url)
     if root.lower() in _FEEDS:
-        return read_feed(data, content_type, url)
+        return read_feed(data, content_type, url, fetched_ms)
     if not links and root not in ("urlset", "sitemapindex"):
         raise PermanentError(f"no sitemap in what was fetched as one (root {root[:40]!r})", code="not_a_sitemap")
-    return newest_first(links)
+    return newest_first(links, fetched_ms)
 
 
 def unpacked(body: bytes, max_bytes: int) -> bytes:
@@ -104,6 +105,7 @@ def _whole_entries(data: bytes) -> bytes:
 
 
 _FIELDS = frozenset({"loc", "lastmod", "publication_date"})
+_OTHER_EXTENSIONS = ("image", "video")
 
 
 def _name(node: "etree._Element") -> str:
@@ -111,7 +113,9 @@ def _name(node: "etree._Element") -> str:
         return ""
     # <image:loc> and <video:...> hang under <url> too; only news is wanted of the extensions.
     space, _, local = node.tag.rpartition("}")
-    return "" if "image" in space or "video" in space else local
+    # A prefix that the file forgot to declare stays in the name.
+    prefix, _, bare = local.rpartition(":")
+    return "" if any(other in space or other in prefix for other in _OTHER_EXTENSIONS) else bare
 
 
 def _add(links: dict[str, Link], located: str, fields: dict[str, str], url: str, kind: TargetType) -> None:
