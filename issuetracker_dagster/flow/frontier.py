@@ -105,8 +105,7 @@ class FrontierFeed:
             if not shelf.room:
                 self._frontier.give_back(host, lease, self._clock.now_ms() + NO_ROOM_DELAY_MS)
                 continue
-            message = self._open(host, lease)
-            if message is not None:
+            if message := self._open(host, lease):
                 shelf.put([Delivery(message, lease, host)])
         return len(taken)
 
@@ -125,8 +124,7 @@ class FrontierFeed:
 class FetchSource:
     """One priority's pool: its shelf to take from; Kafka records and frontier leases settle each in their way.
 
-    Starts are counted here for both. The deliveries that the frontier counts say nothing about a job, since those that
-    only waited on the shelf of a worker that died have them, too.
+    Starts are counted here for both: a delivery by the frontier may only be a place on the shelf of a worker that died.
     """
 
     def __init__(
@@ -226,18 +224,27 @@ class FetchSource:
         self._starts.close()
 
     def _lines_up(self, delivery: Delivery) -> bool:
-        if not isinstance(delivery.receipt, Record):
-            return False
-        host = _host_of(delivery.message)
+        """Behind others of its host, with all of them that were read: an archive comes by thousands, others wait."""
+        host = _host_of(delivery)
         if not host or not self._frontier.waiting(host):
             return False
-        self.defer(delivery, host, self._clock.now_ms())
+        company = self._shelf.take_those(lambda other: _host_of(other) == host)
+        try:
+            self._frontier.line_up(host, [queue_entry(one.message) for one in (delivery, *company)])
+        except Exception:
+            self._shelf.put_back(company)
+            raise
+        for one in (delivery, *company):
+            if isinstance(one.receipt, Record):
+                self._feed.moved(one.receipt)
         return True
 
 
-def _host_of(message: Message) -> str:
-    """The authority of a crawl job; empty for one that doesn't decode, which its handler will refuse."""
+def _host_of(delivery: Delivery) -> str:
+    """The authority of a crawl job from Kafka; empty for one that doesn't decode, which its handler will refuse."""
+    if not isinstance(delivery.receipt, Record):
+        return ""
     try:
-        return authority_of(decode_payload(CrawlJob, message.value).url)
+        return authority_of(decode_payload(CrawlJob, delivery.message.value).url)
     except (Malformed, BadUrl):
         return ""

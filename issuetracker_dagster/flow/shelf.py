@@ -4,7 +4,7 @@ import heapq
 import itertools
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from issuetracker_dagster.flow.sources import Delivery
 from issuetracker_dagster.model.message import Record
@@ -48,6 +48,14 @@ class Shelf:
             if not taken:
                 self._changed.wait(wait_s)
                 taken = self._take(limit)
+            return taken
+
+    def take_those(self, wanted: Callable[[Delivery], bool]) -> list[Delivery]:
+        """All that may be taken at once and are wanted, in order."""
+        with self._changed:
+            taken = [delivery for delivery in self._ready if wanted(delivery)]
+            if taken:
+                self._ready = deque(delivery for delivery in self._ready if not wanted(delivery))
             return taken
 
     def waiting(self) -> list[Delivery]:

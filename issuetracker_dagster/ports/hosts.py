@@ -35,6 +35,9 @@ class Frontier(Protocol):
     def defer(self, host: str, entry: QueueEntry, due_ms: int) -> None:
         """Store the job; the host is looked at again at `due_ms` at the latest."""
 
+    def line_up(self, host: str, entries: Sequence[QueueEntry]) -> None:
+        """Store jobs behind others, which is no reason to look at the host sooner; where nobody waits it is one."""
+
     def waiting(self, host: str) -> bool:
         """Whether jobs wait for this host (a newcomer must then line up too)."""
 

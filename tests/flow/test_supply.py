@@ -287,3 +287,41 @@ def test_acks_that_came_too_late_show_in_the_figures() -> None:
     crew.start()
     eventually(lambda: crew.counts().get("acks_refused") == 1)
     assert crew.finish(2)["acks_refused"] == 1
+
+
+def test_jobs_that_were_read_together_line_up_together_in_their_order(fetching: Fetching) -> None:
+    seen: list[str] = []
+    lined_up: list[int] = []
+    line_up = fetching.frontier.line_up
+
+    def counted(host: str, entries: Sequence[QueueEntry]) -> None:
+        lined_up.append(len(entries))
+        line_up(host, entries)
+
+    def run(delivery: Delivery) -> Settlement:
+        seen.append(delivery.message.headers.root_id)
+        return Deferred(HOST, fetching.world.clock.now_ms() + 60_000)
+
+    fetching.frontier.line_up = counted  # type: ignore[method-assign]
+    names = [f"{number:02}" for number in range(30)]
+    fetching.publish(*names)
+    fetching.start(run)
+    eventually(lambda: fetching.committed() == 30)
+    assert seen == ["00"]
+    assert lined_up == [29]
+    assert fetching.frontier.size() == 30
+
+
+def test_jobs_that_could_not_line_up_are_not_forgotten(fetching: Fetching) -> None:
+    line_up, outages = fetching.frontier.line_up, iter([True])
+
+    def flaky(host: str, entries: Sequence[QueueEntry]) -> None:
+        if next(outages, False):
+            raise Unavailable("Redis is out")
+        line_up(host, entries)
+
+    fetching.frontier.line_up = flaky  # type: ignore[method-assign]
+    fetching.publish("a", "b", "c")
+    fetching.start(wait_until_later(fetching))
+    eventually(lambda: fetching.committed() == 3)
+    assert fetching.frontier.size() == 3

@@ -28,9 +28,13 @@ class MemoryFrontier:
     def defer(self, host: str, entry: QueueEntry, due_ms: int) -> None:
         """As the port says; raises `QueueFull` when the host's queue refuses the job (backpressure)."""
         with self._lock:
-            self._agenda[host] = min(self._agenda.get(host, due_ms), due_ms)
-            if self._queue(host).push([entry]).refused:
-                raise QueueFull(f"the frontier of {host} holds {self._limits.max_size} jobs already")
+            self._push(host, [entry], due_ms)
+
+    def line_up(self, host: str, entries: Sequence[QueueEntry]) -> None:
+        """As the port says; raises `QueueFull` like `defer`, and some of the jobs may be stored then."""
+        with self._lock:
+            now_ms = self._clock.now_ms()
+            self._push(host, entries, self._agenda.get(host, now_ms) if self.waiting(host) else now_ms)
 
     def waiting(self, host: str) -> bool:
         with self._lock:
@@ -84,6 +88,11 @@ class MemoryFrontier:
 
     def settle_writes(self) -> None:
         """Memory has no disk: nothing to wait for."""
+
+    def _push(self, host: str, entries: Sequence[QueueEntry], due_ms: int) -> None:
+        self._agenda[host] = min(self._agenda.get(host, due_ms), due_ms)
+        if self._queue(host).push(entries).refused:
+            raise QueueFull(f"the frontier of {host} holds {self._limits.max_size} jobs already")
 
     def _queue(self, host: str) -> MemoryStageQueue:
         if host not in self._queues:

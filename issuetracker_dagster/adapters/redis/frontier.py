@@ -30,6 +30,8 @@ NEXT_JOB_MS = 100
 AGENDA = "frontier:due"
 _KEYS = [AGENDA, *(f"{{{AGENDA}}}:{name}" for name in ("seen", "numbers", "sizes", "size", "outboxes"))]
 _SIZE, _OUTBOXES = _KEYS[4], _KEYS[5]
+_NOBODY = b"-"
+"""A number that no taker was given: a note with it never puts off a look, an earlier one stands."""
 
 
 class RedisFrontier:
@@ -44,12 +46,17 @@ class RedisFrontier:
     def defer(self, host: str, entry: QueueEntry, due_ms: int) -> None:
         """As the port says; raises `QueueFull` when the host's queue refuses the job (backpressure)."""
         self._note(host, "by", due_ms)
-        result = self._queue(host).push([entry])
-        if result.refused:
-            raise QueueFull(f"the frontier of {host} holds {self._limits.max_size} jobs already")
-        with self._lock:
-            self._unconfirmed.add(host)
-        self._note(host, "by", due_ms, waiting=self._waiting(host), letters=result.evicted)
+        evicted = self._push(host, [entry])
+        self._note(host, "by", due_ms, waiting=self._waiting(host), letters=evicted)
+
+    def line_up(self, host: str, entries: Sequence[QueueEntry]) -> None:
+        """As the port says; raises `QueueFull` like `defer`, and some of the jobs may be stored then."""
+        # Should the others be gone before these are stored, their host is found in a while all the same.
+        self._note(host, "in", HOLD_MS, number=_NOBODY)
+        evicted = self._push(host, entries)
+        waiting = self._waiting(host)
+        pause_ms = HOLD_MS if waiting > len(entries) else 0
+        self._note(host, "in", pause_ms, waiting=waiting, letters=evicted, number=_NOBODY)
 
     def waiting(self, host: str) -> bool:
         return self._waiting(host) > 0
@@ -100,8 +107,7 @@ class RedisFrontier:
                 break
             found = self._queue(host).reap(limit - reaped)
             if found:
-                # An earlier look stands; the number that nobody was given keeps this note from putting it off.
-                self._note(host, "in", HOLD_MS, waiting=self._waiting(host), number=b"-")
+                self._note(host, "in", HOLD_MS, waiting=self._waiting(host), number=_NOBODY)
             reaped += found
         return reaped
 
@@ -139,6 +145,15 @@ class RedisFrontier:
             with self._lock:
                 self._unconfirmed |= hosts
             raise
+
+    def _push(self, host: str, entries: Sequence[QueueEntry]) -> int:
+        """Returns how many others had to make room."""
+        result = self._queue(host).push(entries)
+        if result.refused:
+            raise QueueFull(f"the frontier of {host} holds {self._limits.max_size} jobs already")
+        with self._lock:
+            self._unconfirmed.add(host)
+        return result.evicted
 
     def _queue(self, host: str) -> PriorityZSetQueue:
         return PriorityZSetQueue(self._client, queue_key(host), self._limits)
