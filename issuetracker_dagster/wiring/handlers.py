@@ -40,13 +40,16 @@ def _fetch(wiring: Wiring) -> Handler[Any]:
     from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
     from issuetracker_dagster.stages.fetch.handler import FetchHandler
     from issuetracker_dagster.stages.fetch.robots import Robots
+    from issuetracker_dagster.wiring.rendering import build_renderer
 
     options = fetch_options(wiring)
     fetcher = AiohttpFetcher(allow_private_addresses=wiring.settings.fetch.allow_private_addresses)
+    renderer = build_renderer(wiring.settings)
     stores = wiring.stores
     robots = Robots(fetcher, wiring.clock, options, stores.seeds)
     gate = wiring.host_gate
-    return FetchHandler(fetcher, gate, robots, stores.raw_contents, stores.parser_rules, wiring.clock, options)
+    raw_contents, rules = stores.raw_contents, stores.parser_rules
+    return FetchHandler(fetcher, gate, robots, raw_contents, rules, wiring.clock, options, renderer)
 
 
 def _parser(wiring: Wiring) -> Handler[Any]:
