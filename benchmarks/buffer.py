@@ -1,19 +1,17 @@
-"""The buffer before Kafka against bare lists: `python -m benchmarks.buffer [--check]`.
+"""The buffer before Kafka against bare lists.
 
-Starts a Valkey of its own with its append-only file on (fsync every second), since a push waits for its confirmation
-and a bare LPUSH doesn't. Each figure takes turns with its limit, and medians of the ratios are printed. With `--check`
-it exits with 1 when the target is missed.
+On a Valkey of its own with its append-only file on (fsync every second), since a push waits for its confirmation and a
+bare LPUSH doesn't. Each figure takes turns with its limit.
 """
 
-import argparse
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.queue import Stopwatch, line
+from benchmarks.figures import Figure, Result, Say, against
+from benchmarks.stopwatch import Stopwatch
 from issuetracker_dagster.adapters.redis.buffer import RedisBuffer
 from issuetracker_dagster.adapters.redis.client import RedisClient, command, connect, wait_durable
 from issuetracker_dagster.adapters.redis.scripts import script
@@ -27,44 +25,35 @@ PUSH_TARGET = 0.35
 VALUE = b'{"v":1,"url":"https://news.example.com/2025/06/15/' + b"x" * 400 + b'"}'
 
 
-def main() -> int:
-    """Measure, print, and say whether the target was met (0) or not (1, with `--check` only)."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="exit with 1 when the target is missed")
-    options = parser.parse_args()
+def measure(say: Say) -> Result:
+    """Push beside LPUSH, take with done beside RPOP, and what one confirmation takes."""
     with tempfile.TemporaryDirectory() as folder:
         (port,) = choose_ports(1)
         server = valkey.start(Path(folder) / "valkey", port, log=Path(folder) / "valkey.log")
         try:
-            met = run(connect(f"redis://{LOOPBACK}:{port}/0"))
+            client = connect(f"redis://{LOOPBACK}:{port}/0")
+            rounds = []
+            for number in range(ROUNDS):
+                say(f"round {number + 1} of {ROUNDS}: {JOBS:,} jobs of {len(_job(0))} bytes by {BATCH}")
+                rounds.append(_round(client, number))
+            confirmation_ms = _confirmation_ms(client)
         finally:
             children.stop(server, grace_s=10)
-    return 1 if options.check and not met else 0
-
-
-def run(client: RedisClient) -> bool:
-    """All figures on one server; True when the target was met."""
-    print(
-        f"{JOBS:,} jobs of {len(job(0))} bytes by {BATCH}, {ROUNDS} rounds, append-only file with fsync every second\n"
-    )
-    rounds = [one_round(client, number) for number in range(ROUNDS)]
     lpush, push, unconfirmed, pop, drain = zip(*rounds, strict=True)
-    print(f"{'':34}{'jobs/s':>12}{'of its limit':>14}{'target':>9}")
-    met = [
-        line("bare pipelined LPUSH", lpush, lpush, None, width=34),
-        line("push, confirmed on disk", push, lpush, PUSH_TARGET, width=34),
-        line("push, not confirmed", unconfirmed, lpush, None, width=34),
-        line("bare RPOP of 100", pop, pop, None, width=34),
-        line("take + done", drain, pop, None, width=34),
-    ]
-    print(f"\none confirmation, there and back: {confirmation_ms(client):.1f} ms (median)")
-    return all(met)
+    return Result(
+        figures=(
+            against("push, confirmed on disk, of LPUSH", "jobs/s", push, lpush, PUSH_TARGET),
+            against("push, not confirmed, of LPUSH", "jobs/s", unconfirmed, lpush),
+            against("take + done, of RPOP", "jobs/s", drain, pop),
+            Figure(name="one confirmation, there and back", value=confirmation_ms, unit="ms", at_most=True),
+        )
+    )
 
 
-def one_round(client: RedisClient, number: int) -> tuple[float, ...]:
+def _round(client: RedisClient, number: int) -> tuple[float, ...]:
     """Jobs a second: bare LPUSH, push, push without its confirmation, bare RPOP, take + done."""
     command(client, "FLUSHALL")
-    jobs = [job(one) for one in range(JOBS)]
+    jobs = [_job(one) for one in range(JOBS)]
     batches = [jobs[first : first + BATCH] for first in range(0, JOBS, BATCH)]
     buffer = RedisBuffer(client, "bench:buffer", max_len=0)
     watches = raw_push, push, unconfirmed, raw_pop, drain = [Stopwatch() for _ in range(5)]
@@ -72,7 +61,7 @@ def one_round(client: RedisClient, number: int) -> tuple[float, ...]:
         turn = batches[first : first + TURN]
         with raw_push:
             for batch in turn:
-                lpush(client, batch)
+                _lpush(client, batch)
         with push:
             for batch in turn:
                 buffer.push(batch)
@@ -92,7 +81,7 @@ def one_round(client: RedisClient, number: int) -> tuple[float, ...]:
     return tuple(JOBS / watch.seconds for watch in watches)
 
 
-def lpush(client: RedisClient, batch: list[bytes]) -> None:
+def _lpush(client: RedisClient, batch: list[bytes]) -> None:
     """One LPUSH a job, in one pipeline of redis-py."""
     pipeline: Any = client.pipeline(transaction=False)
     for one in batch:
@@ -100,7 +89,7 @@ def lpush(client: RedisClient, batch: list[bytes]) -> None:
     pipeline.execute()
 
 
-def confirmation_ms(client: RedisClient) -> float:
+def _confirmation_ms(client: RedisClient) -> float:
     """The median time of one confirmation on a server that has nothing else to do."""
     times = []
     for _ in range(CONFIRMATIONS):
@@ -110,13 +99,9 @@ def confirmation_ms(client: RedisClient) -> float:
     return statistics.median(times)
 
 
-def job(number: int) -> bytes:
+def _job(number: int) -> bytes:
     """An entry as publishers make it, of about 600 bytes."""
     headers = (("root_id", b"%024d" % number), ("priority", b"2"), ("trace_id", b"t" * 24), ("timeout_ms", b"30000"))
     return encode_buffered(
         BufferedJob(1_750_000_000_000, Outgoing("crawl.normal", b"news.example.com", VALUE, headers))
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,14 +1,11 @@
-"""Publishing and draining against bare clients: `python -m benchmarks.publish [--check]`.
+"""Publishing and draining against bare clients.
 
-Starts a Kafka and an append-only Valkey (fsync every second) of its own. Each figure takes turns with its limit, and
-medians of the ratios are printed. The limits are a kafka-python producer that sends the same bytes, keys and headers
-with the same acknowledgements and waits for them at the end of a turn, and pipelined LPUSH of the same bytes. With
-`--check` it exits with 1 when a target is missed.
+On a Kafka and an append-only Valkey (fsync every second) of its own. Each figure takes turns with its limit: a
+kafka-python producer that sends the same bytes, keys and headers with the same acknowledgements and waits for them at
+the end of a turn, and pipelined LPUSH of the same bytes.
 """
 
-import argparse
 import statistics
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +13,8 @@ from typing import Any
 
 from kafka import KafkaProducer
 
-from benchmarks.queue import Stopwatch, line
+from benchmarks.figures import Result, Say, against
+from benchmarks.stopwatch import Stopwatch
 from benchmarks.timed import HOSTS, Capture, TimedProducer, TimedPublisher
 from issuetracker_dagster.adapters.sql.migrate import upgrade
 from issuetracker_dagster.flow.buffer import BufferingProducer
@@ -31,17 +29,14 @@ from tests.journey.burst import wiring_of
 from tests.journey.killable import killable_kafka, killable_valkey
 
 TURN, TURNS, ROUNDS = 5 * BATCH, 4, 5
-DIRECT_TARGET, BUFFERED_TARGET = 0.7, 0.35
+DIRECT_TARGET, BUFFERED_TARGET, DRAIN_TARGET = 0.7, 0.35, 0.6
 DRAIN_BATCH = 100
 NEVER_FULL = 1_000_000_000
 KEY = "bench:lpush"
 
 
-def main() -> int:
-    """Measure, print, and say whether every target was met (0) or not (1, with `--check` only)."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="exit with 1 when a target is missed")
-    options = parser.parse_args()
+def measure(say: Say) -> Result:
+    """Publishing with buffering off and on, and draining what was buffered."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         with killable_valkey(folder / "valkey") as redis, killable_kafka(folder / "kafka") as kafka:
@@ -56,8 +51,7 @@ def main() -> int:
             }
             upgrade(environment["DATABASE_URL"])
             with wiring_of(environment, folder) as wiring:
-                met = Bench(wiring).run()
-    return 1 if options.check and not met else 0
+                return Bench(wiring).run(say)
 
 
 class Bench:
@@ -72,37 +66,41 @@ class Bench:
         self._numbers = iter(range(0, 1_000_000_000, TURN))
         self._shares: dict[str, list[dict[str, float]]] = {"direct": [], "buffered": []}
 
-    def run(self) -> bool:
-        """Measure and print; True when both targets were met."""
-        first = self._records(self._requests())[0]
-        size = len(first.value) + len(first.key or b"") + sum(len(name) + len(value) for name, value in first.headers)
-        print(f"{ROUNDS} rounds of {TURN * TURNS:,} jobs of {size} bytes by {BATCH}, turns of {TURN:,}\n")
-        self._round()  # connections, scripts, caches
+    def run(self, say: Say) -> Result:
+        """Measure all of them, after one round for connections, scripts and caches."""
+        say("a round to warm up")
+        self._round()
         for shares in self._shares.values():
             shares.clear()
-        rounds = [self._round() for _ in range(ROUNDS)]
+        rounds = []
+        for number in range(ROUNDS):
+            say(f"round {number + 1} of {ROUNDS}: {TURN * TURNS:,} jobs by {BATCH}, turns of {TURN:,}")
+            rounds.append(self._round())
         bare, direct, whole, lpush, buffered, whole_buffered, bare_again, drained = zip(*rounds, strict=True)
-        print(f"{'':34}{'jobs/s':>12}{'of its limit':>14}{'target':>9}")
-        met = [
-            line("bare kafka-python producer", bare, bare, None, width=34),
-            line("producer, buffering off", direct, bare, DIRECT_TARGET, width=34),
-            line("whole publisher, buffering off", whole, bare, None, width=34),
-            line("bare pipelined LPUSH", lpush, lpush, None, width=34),
-            line("producer, buffering on", buffered, lpush, BUFFERED_TARGET, width=34),
-            line("whole publisher, buffering on", whole_buffered, lpush, None, width=34),
-            line("bare kafka-python producer", bare_again, bare_again, None, width=34),
-            line(f"drain by {DRAIN_BATCH}, acknowledged", drained, bare_again, None, width=34),
-        ]
-        print()
-        for name, shares in self._shares.items():
-            parts = {part: statistics.median(one[part] for one in shares) for part in shares[0]}
-            print(
-                f"whole publisher, {name}: " + ", ".join(f"{part} {us:.0f}" for part, us in parts.items()) + " us a job"
-            )
-        return all(met)
+        return Result(
+            figures=(
+                against("producer, buffering off, of a bare producer", "jobs/s", direct, bare, DIRECT_TARGET),
+                against("whole publisher, buffering off", "jobs/s", whole, bare),
+                against("producer, buffering on, of LPUSH", "jobs/s", buffered, lpush, BUFFERED_TARGET),
+                against("whole publisher, buffering on", "jobs/s", whole_buffered, lpush),
+                against(
+                    f"drain by {DRAIN_BATCH}, acknowledged, of a bare producer",
+                    "jobs/s",
+                    drained,
+                    bare_again,
+                    DRAIN_TARGET,
+                ),
+            ),
+            notes=tuple(self._where_time_goes(name, shares) for name, shares in self._shares.items()),
+        )
+
+    @staticmethod
+    def _where_time_goes(name: str, shares: Sequence[dict[str, float]]) -> str:
+        parts = {part: statistics.median(one[part] for one in shares) for part in shares[0]}
+        return f"whole publisher, {name}: {', '.join(f'{part} {us:.0f}' for part, us in parts.items())} us a job"
 
     def _round(self) -> tuple[float, ...]:
-        """Jobs a second of each figure, in the order in which they are printed."""
+        """Jobs a second of each figure, in the order in which they are unpacked."""
         watches = bare, direct, whole, lpush, buffered, whole_buffered = [Stopwatch() for _ in range(6)]
         off, on = self._producer(is_on=False), self._producer(is_on=True)
         publishers = {"direct": TimedPublisher(self._wiring, off), "buffered": TimedPublisher(self._wiring, on)}
@@ -192,7 +190,3 @@ class Bench:
         capture = Capture()
         TimedPublisher(self._wiring, capture).publisher.publish(requests)
         return capture.records
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from benchmarks.queue import Stopwatch
+from benchmarks.stopwatch import Stopwatch
 from issuetracker_dagster.flow.dedupe import DedupeTimes
 from issuetracker_dagster.flow.publish import Published, Publisher
 from issuetracker_dagster.flow.resolve import priority_table, standard_chain
