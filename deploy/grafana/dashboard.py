@@ -12,6 +12,8 @@ from deploy.grafana.panels import Json, Panel, Query, dashboard, graph, heatmap,
 STAGES = ("fetch", "parser", "validate", "enrich")
 RATE = "[$__rate_interval]"
 AT_STAGE = 'stage=~"$stage"'
+SETTLED = 'outcome!~"deferred|came_back|kept"'
+"""Without what comes again."""
 WARN, ALARM = "orange", "red"
 
 
@@ -168,7 +170,7 @@ def failures() -> list[Panel]:
                     "{{stage}} {{reason}}"), alarms=[(100, WARN), (1_000, ALARM)]),
         graph("Share that dies", "Of what a stage settled",
               Query(f"sum by (stage) (rate(issuetracker_handled_total{{outcome=\"dead_lettered\", {AT_STAGE}}}[15m])) "
-                    f"/ sum by (stage) (rate(issuetracker_handled_total{{{AT_STAGE}}}[15m]))", "{{stage}}"),
+                    f"/ sum by (stage) (rate(issuetracker_handled_total{{{SETTLED}, {AT_STAGE}}}[15m]))", "{{stage}}"),
               unit="percentunit", alarms=[(0.05, WARN), (0.25, ALARM)]),
         graph("Open dead letters", "Neither redriven nor purged", Query("max(issuetracker_dlq_open)", "open")),
         graph("Waiting for another attempt", "Retries and recrawls",

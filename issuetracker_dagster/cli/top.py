@@ -32,7 +32,7 @@ def top(every: int, once: bool, as_json: bool) -> None:
     """Watch the pipeline: each stage and priority, rates, workers, what waits where, dead letters, servers.
 
     q or Ctrl-C ends it. A server that is out is named, and what it would tell is left empty. Rates are a second, over
-    the last half minute.
+    the last half minute, or since the look before when that is longer ago.
     """
     if every < _LEAST_MS:
         raise click.BadParameter(f"at least {_LEAST_MS}ms", param_hint="--interval")

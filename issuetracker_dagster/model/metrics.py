@@ -29,6 +29,8 @@ MetricName = Literal[
 
 OTHER = "other"
 """What an open label says once a metric has all the series that it may have."""
+COMES_AGAIN = ("deferred", "came_back", "kept")
+"""Outcomes of `issuetracker_handled_total` with which nothing is decided: the message comes again and counts again."""
 MAX_SERIES = 1_000
 OPEN_LASTS_MS = 86_400_000
 """A metric with an open label starts anew after a day, so that those who came first don't keep their places."""

@@ -46,7 +46,8 @@ class WorkersView(msgspec.Struct, frozen=True, kw_only=True):
 
 class StageView(msgspec.Struct, frozen=True, kw_only=True):
     """One stage. `unread` are the messages of its topics that its group hasn't read, `handled_per_s` what its workers
-    settled, `dead_per_s` those of them that went to the DLQ."""
+    settled (not what comes again: its host wasn't due, a server was out), `dead_per_s` those of them that went to the
+    DLQ."""
 
     stage: str
     workers: WorkersView

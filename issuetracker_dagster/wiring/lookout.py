@@ -85,6 +85,30 @@ class Asked(Generic[T]):
         self._done.set()
 
 
+class Past:
+    """What Redis said before, from which rates are told."""
+
+    def __init__(self) -> None:
+        self._looks: deque[RedisFigures] = deque()
+
+    def rates(self, latest: RedisFigures) -> Rates | None:
+        """What was counted since the oldest look of the window, or else since the one before; None at the first."""
+        looks = self._looks
+        if looks and looks[-1].now_ms > latest.now_ms:
+            # Another Redis has taken over, whose clock is behind: nothing can be told from what the other one said.
+            looks.clear()
+        if not looks or looks[-1].now_ms < latest.now_ms:
+            looks.append(latest)
+        # The look before stays however long ago it was: the time between two may be longer than the window.
+        while len(looks) > 2 and latest.now_ms - looks[0].now_ms > WINDOW_S * 1000:
+            looks.popleft()
+        before = looks[0]
+        if before.now_ms == latest.now_ms:
+            return None
+        seconds = (latest.now_ms - before.now_ms) / 1000
+        return Rates(latest.readings.since(before.readings), seconds, before.beats)
+
+
 class Lookout:
     """`look` from one thread."""
 
@@ -94,7 +118,7 @@ class Lookout:
         self._redis: Asked[RedisFigures] = Asked("redis", lambda: redis_figures(wiring))
         self._kafka: Asked[KafkaFigures] = Asked("kafka", lambda: kafka_figures(wiring))
         self._sql: Asked[SqlFigures] = Asked("database", lambda: sql_figures(wiring))
-        self._past: deque[RedisFigures] = deque()
+        self._past = Past()
 
     def look(self, within_s: float) -> Overview:
         """The pipeline as all servers tell it that answer within that time, or did a moment ago."""
@@ -116,20 +140,5 @@ class Lookout:
             redis=redis,
             kafka=kafka,
             sql=sql,
-            rates=self._rates(redis),
+            rates=self._past.rates(redis) if redis else None,
         )
-
-    def _rates(self, redis: RedisFigures | None) -> Rates | None:
-        """What was counted since the oldest look of the window; None at the first."""
-        if redis is None:
-            return None
-        # Another Redis may have taken over, whose clock is behind: nothing can be told from what the other one said.
-        while self._past and not 0 <= redis.now_ms - self._past[0].now_ms <= WINDOW_S * 1000:
-            self._past.popleft()
-        before = self._past[0] if self._past else None
-        if before is None or before.now_ms < redis.now_ms:
-            self._past.append(redis)
-        if before is None or before.now_ms >= redis.now_ms:
-            return None
-        seconds = (redis.now_ms - before.now_ms) / 1000
-        return Rates(redis.readings.since(before.readings), seconds, before.beats)

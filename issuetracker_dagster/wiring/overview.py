@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from issuetracker_dagster.model.metrics import MetricName
+from issuetracker_dagster.model.metrics import COMES_AGAIN, MetricName
 from issuetracker_dagster.model.overview import BandView, Overview, ServerView, StageView, WorkersView
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import BandDepth
@@ -81,9 +81,14 @@ def _stage(
         delayed=depth.delayed if depth else None,
         outbox=depth.outbox if depth else None,
         unread=sum(topics) if topics else None,
-        handled_per_s=rates.per_s(_HANDLED, stage=stage) if rates else None,
+        handled_per_s=_settled_per_s(rates, stage) if rates else None,
         dead_per_s=rates.per_s(_HANDLED, stage=stage, outcome="dead_lettered") if rates else None,
     )
+
+
+def _settled_per_s(rates: Rates, stage: Stage) -> float:
+    again = sum(rates.per_s(_HANDLED, stage=stage, outcome=outcome) for outcome in COMES_AGAIN)
+    return round(rates.per_s(_HANDLED, stage=stage) - again, 2)
 
 
 def _workers(

@@ -134,6 +134,9 @@ def test_rates_come_from_counters_between_two_looks(without_kafka: Operator) -> 
             Cell(claims, ("enrich", "high")): amount,  # type: ignore[arg-type]
             Cell(handled, ("enrich", "high", "forwarded")): amount,  # type: ignore[arg-type]
             Cell(handled, ("enrich", "high", "dead_lettered")): 1,  # type: ignore[arg-type]
+            Cell(handled, ("parser", "high", "came_back")): amount,  # type: ignore[arg-type]
+            Cell(handled, ("fetch", "low", "deferred")): amount,  # type: ignore[arg-type]
+            Cell(handled, ("fetch", "low", "forwarded")): 1,  # type: ignore[arg-type]
         }
         wiring.metric_store.add(Batch("writer", sequence, amounts))
 
@@ -144,12 +147,15 @@ def test_rates_come_from_counters_between_two_looks(without_kafka: Operator) -> 
     assert (first.handled_per_s, first.bands[0].claims_per_s, first.workers.waiting) == (None, None, 0)
     count(2, 100)
     wiring.heartbeats.beat("enrich", 0, "run", {"mode": "queue", "paused": "4"})
-    second = lookout.look(10).stages[3]
+    fetch, parser, _, second = lookout.look(10).stages
+    assert parser.handled_per_s == 0, "what comes again isn't done"
+    assert fetch.handled_per_s is not None
     assert second.bands[0].claims_per_s is not None
     assert second.handled_per_s is not None
     assert second.dead_per_s is not None
     assert second.bands[0].claims_per_s > 0
     assert second.handled_per_s > second.dead_per_s > 0
+    assert 0 < fetch.handled_per_s < second.handled_per_s
     assert second.bands[1].claims_per_s == 0
     assert second.workers.waiting == 1
 

@@ -6,10 +6,12 @@ import click
 import pytest
 
 from issuetracker_dagster.cli.main import cli
+from issuetracker_dagster.flow.settle import Deferred, Kept, Later
+from issuetracker_dagster.model.metrics import COMES_AGAIN
 from issuetracker_dagster.model.stage import FACTS
 from issuetracker_dagster.settings.kinds import duration_ms, durations_by_band
 from issuetracker_dagster.settings.load import variables
-from tests.deploy.expressions import ROOT, alerts, metrics_in, read_yaml, rules, sums_in, unknown_in
+from tests.deploy.expressions import ROOT, alerts, metrics_in, read_yaml, rules, shown, sums_in, unknown_in
 from tests.deploy.monitoring import promtool
 
 DEFAULTS = {name: default for name, default, _ in variables()}
@@ -98,6 +100,19 @@ def test_commands_that_alerts_name_are_there_with_their_options() -> None:
         assert command is not None, words
         options = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words if word.startswith("-")} <= options
+
+
+def test_what_comes_again_counts_neither_in_alerts_nor_on_the_dashboard_nor_in_the_guide_as_done() -> None:
+    settled = f'outcome!~"{"|".join(COMES_AGAIN)}"'
+    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    shares = re.compile(r"/ sum by \(stage\) \(\w+\(issuetracker_handled_total(.*?)\[")
+    asked = [
+        shares.findall(text)
+        for text in (*exprs("IssueTrackerShareDies").values(), page, *map(str, dict(shown()).values()))
+    ]
+    assert all(settled in selector for selectors in asked for selector in selectors)
+    assert sum(map(len, asked)) == 4
+    assert set(COMES_AGAIN) == {Later(0).kind, Deferred("", 0).kind, Kept().kind}
 
 
 def test_limits_are_those_of_the_settings_at_their_defaults() -> None:
