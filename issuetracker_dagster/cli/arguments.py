@@ -1,4 +1,4 @@
-"""What several commands take and how they print: URLs, priorities, columns that can be copied whole."""
+"""What several commands take and how they print: URLs, hosts, priorities, columns that can be copied whole."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ import click
 from rich.cells import cell_len
 
 from issuetracker_dagster.model.priority import Priority, priority_from_label
+from issuetracker_dagster.model.rules import check_host
 from issuetracker_dagster.model.urls import BadUrl, spelled
 
 RULE_ID = click.IntRange(1, 2**63 - 1)
@@ -26,6 +27,15 @@ def priority_word(context: click.Context, parameter: click.Parameter, value: str
     del context, parameter
     try:
         return priority_from_label(value) if value else None
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def host_name(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Callback of an option that takes a host or `*.` and a domain."""
+    del context, parameter
+    try:
+        return check_host(value.lower()) if value else ""
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 

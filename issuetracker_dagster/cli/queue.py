@@ -3,7 +3,7 @@
 import click
 import msgspec
 
-from issuetracker_dagster.cli.arguments import columns, priority_word
+from issuetracker_dagster.cli.arguments import columns, host_name, priority_word
 from issuetracker_dagster.cli.dlq_words import age, line_of
 from issuetracker_dagster.cli.progress import bar
 from issuetracker_dagster.cli.queue_drain_back import drain_back_command
@@ -89,7 +89,9 @@ def _counted(stage: str, depth: QueueDepth, band: Priority | None, shown: int) -
 @_stage
 @click.option("--to", required=True, callback=priority_word, help="The band: high, normal or low.")
 @click.option("--from", "from_band", callback=priority_word, help="Only entries of this band.")
-@click.option("--host", default="", help="Only entries whose page is of this host, written as in the URL.")
+@click.option(
+    "--host", default="", callback=host_name, help="Only entries of this host; *.example.com: every host below."
+)
 @click.option("--id", "ids", multiple=True, help="Only this message: its identity, or its root id; repeatable.")
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
 @click.option("--yes", is_flag=True, help="Don't ask, which is done when neither host nor id says which entries.")
@@ -123,7 +125,7 @@ def move(
                 queue_of_stage,
                 to,
                 from_band=from_band,
-                host=host.lower(),
+                host=host,
                 dry_run=dry_run,
                 told=lambda so_far: done(so_far.moved),
             )

@@ -2,14 +2,14 @@
 
 import click
 
-from issuetracker_dagster.cli.arguments import RULE_ID, priority_word
+from issuetracker_dagster.cli.arguments import RULE_ID, host_name, priority_word
 from issuetracker_dagster.cli.progress import bar
 from issuetracker_dagster.errors import TransientError
 from issuetracker_dagster.flow.reparse import TARGET, ReparseOptions, ReparseReport
 from issuetracker_dagster.model.moments import moment_ms
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.reparse import PageFilter
-from issuetracker_dagster.model.rules import ParserRule, check_host
+from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.reparse import reparser
@@ -22,15 +22,6 @@ def moment(context: click.Context, parameter: click.Parameter, value: str | None
     del context, parameter
     try:
         return moment_ms(value) if value else 0
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def host_name(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Callback of an option that takes a host."""
-    del context, parameter
-    try:
-        return check_host(value) if value else ""
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 

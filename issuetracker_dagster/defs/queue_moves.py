@@ -11,6 +11,7 @@ from issuetracker_dagster.defs.watched import watched
 from issuetracker_dagster.flow.move import move_members, move_ready, move_words
 from issuetracker_dagster.model.priority import Priority, priority_from_label
 from issuetracker_dagster.model.queue_view import MoveResult
+from issuetracker_dagster.model.rules import check_host
 from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
 from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.roots import found_by_name
@@ -26,7 +27,7 @@ class MoveConfig(dg.Config):
     stage: str = Field(description=f"Whose queue: {_STAGES}")
     to: str = Field(description="The band to move to: high, normal or low")
     from_band: str = Field("", description="Only entries of this band: high, normal or low; empty: the other two")
-    host: str = Field("", description="Only entries whose page is of this host, written as in the URL; empty: all")
+    host: str = Field("", description="Only entries of this host; *.example.com: every host below; empty: all")
     ids: list[str] = Field(
         [], description="Only these messages, by identity or root id, without from_band and host; empty: all"
     )
@@ -41,6 +42,13 @@ class MoveConfig(dg.Config):
     def target(self) -> Priority:
         """The band to move to."""
         return _band("to", self.to)
+
+    def only_host(self) -> str:
+        """The only host, or `*.` and a domain, if one is given."""
+        try:
+            return check_host(self.host.lower()) if self.host else ""
+        except ValueError as error:
+            raise dg.Failure(str(error), allow_retries=False) from None
 
     def source(self) -> Priority | None:
         """The only band to move from, if one is given."""
@@ -58,7 +66,7 @@ def _band(name: str, text: str) -> Priority:
 
 @dg.op(name="move_queue_entries_op", description="Moves waiting entries of a stage queue, 500 in one step.")
 def move_op(context: dg.OpExecutionContext, config: MoveConfig, wiring: dg.ResourceParam[Wiring]) -> None:
-    stage, to, from_band = config.queue_of(), config.target(), config.source()
+    stage, to, from_band, host = config.queue_of(), config.target(), config.source(), config.only_host()
     queue = steering(wiring, stage)
     fence = Fence(context.instance, context.run_id, lambda: True)
     not_found: list[str] = []
@@ -70,8 +78,7 @@ def move_op(context: dg.OpExecutionContext, config: MoveConfig, wiring: dg.Resou
             result = move_members(queue, list(members), to, dry_run=config.dry_run)
         else:
             told = _told(context, wiring, fence, lambda: interrupted() or fence.reason())
-            host, dry_run = config.host.lower(), config.dry_run
-            result = move_ready(queue, to, from_band=from_band, host=host, dry_run=dry_run, told=told)
+            result = move_ready(queue, to, from_band=from_band, host=host, dry_run=config.dry_run, told=told)
     for name in not_found:
         context.log.warning(f"{name} isn't found in {stage}; `issuetracker trace {name}` tells where it is")
     context.log.info(move_words(result, stage, to, dry_run=config.dry_run))

@@ -7,6 +7,7 @@ from issuetracker_dagster.model.message import decode_envelope, encode_envelope
 from issuetracker_dagster.model.payload import payload_facts
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue_view import EntryView, Move, MoveResult
+from issuetracker_dagster.model.rules import host_forms
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.model.urls import host_of
 from issuetracker_dagster.ports.queue import QueueSteering
@@ -39,7 +40,8 @@ def move_ready(
     dry_run: bool = False,
     told: Callable[[MoveResult], None] = lambda _: None,
 ) -> MoveResult:
-    """Put every ready entry of the other bands, or of `from_band`, into the band `to`; with `host`, only its entries.
+    """Put every ready entry of the other bands, or of `from_band`, into the band `to`; with `host`, only its entries
+    (with `*.` in front: those of every host below).
 
     Atomic a batch: ended in the middle, the same call goes on where it was. `told` hears the counts after each batch.
     Raises `Unavailable`.
@@ -49,7 +51,7 @@ def move_ready(
         if band is to or from_band not in (None, band):
             continue
         for batch in ready_entries(queue, band):
-            meant = [view for view in batch if not host or host_of(url_of(view)) == host]
+            meant = [view for view in batch if not host or host in host_forms(host_of(url_of(view)))]
             result = result.plus(_moved(queue, meant, to, dry_run=dry_run))
             told(result)
     return result

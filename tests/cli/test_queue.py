@@ -126,6 +126,13 @@ def test_single_messages_move_by_identity_or_root_id(at: Operator) -> None:
     assert "not both" in unmoved(at, "--to", "low", "--id", "a", "--host", "b")
 
 
+def test_a_host_that_no_url_has_is_refused_with_how_to_write_it(at: Operator) -> None:
+    fill(at)
+    told = " ".join(unmoved(at, "--to", "high", "--host", "https://x.com/1").split())
+    assert "leave out scheme, port and path, write just 'news.example.com'" in told
+    assert moved(at, "--to", "high", "--host", "*.com", "--dry-run") == "Would move: 3 of enrich to high.\n"
+
+
 def test_a_whole_queue_asks_first(at: Operator) -> None:
     fill(at)
     assert "Move all 4 ready entries of enrich?" in at.terminal.fails(

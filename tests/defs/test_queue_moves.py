@@ -57,6 +57,7 @@ def test_a_launch_only_counts_until_dry_run_is_false(
     defs = load_definitions()
     assert launched(defs, instance, to="high") == {"would_move": 3}
     assert launched(defs, instance, to="high", from_band="low", host="X.com") == {"would_move": 1}
+    assert launched(defs, instance, to="high", from_band="low", host="*.com") == {"would_move": 2}
     assert waiting(with_queue) == {"high": 1, "normal": 1, "low": 2}
     assert launched(defs, instance, to="high", from_band="low", host="X.com", dry_run=False) == {"moved": 1}
     assert waiting(with_queue) == {"high": 2, "normal": 1, "low": 1}
@@ -97,6 +98,7 @@ def test_a_run_that_is_ended_stops_between_two_steps_and_another_goes_on(
         ({"stage": "fetch", "to": "high"}, "stage: 'fetch' isn't one of parser, validate, enrich"),
         ({"to": "urgent"}, "to: priority 'urgent' is none of high, normal, low"),
         ({"to": "low", "from_band": "top"}, "from_band: priority 'top'"),
+        ({"to": "low", "host": "https://x.com/1"}, "leave out scheme, port and path"),
         ({"to": "low", "ids": ["a"], "host": "x.com"}, "ids, or host and from_band, not both"),
     ],
 )

@@ -49,6 +49,12 @@ def test_only_the_hosts_own_entries_move_and_what_doesnt_decode_stays(queue: Mem
     assert [lease.member for lease in claimed(queue)] == ["a:0", "c:0", "b:0", "junk"]
 
 
+def test_a_wildcard_means_every_host_below_its_domain_and_not_the_domain(queue: MemoryStageQueue) -> None:
+    push(queue, *(of_host(host, host) for host in ("x.com", "a.x.com", "b.a.x.com", "ax.com")))
+    assert move_ready(MemoryQueueSteering(queue), Priority.HIGH, host="*.x.com") == MoveResult(moved=2)
+    assert [lease.member for lease in claimed(queue)][:2] == ["a.x.com:0", "b.a.x.com:0"]
+
+
 def test_only_the_named_band_moves(queue: MemoryStageQueue) -> None:
     push(queue, of_host("a", "x.com"), of_host("b", "x.com", Priority.NORMAL), of_host("c", "y.com", Priority.NORMAL))
     steering = MemoryQueueSteering(queue)
