@@ -23,6 +23,7 @@ _TYPES = frozenset({"script", "stylesheet", "xhr", "fetch"})
 """What a document needs to become itself. Frames are documents of others, and don't come out with the page."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
 _LOOK_EVERY_S = 0.1
+_TRIES = 10
 _BESIDE_THE_PAGE = (files(__package__) / "tab.js").read_text(encoding="utf-8")
 
 
@@ -79,7 +80,7 @@ class Tab:
         page = await self._opened()
         session = await self._context.new_cdp_session(page)
         await page.goto(self._url, wait_until="commit", timeout=0)
-        await session.send("Page.resetNavigationHistory")  # else a script could go back to the empty tab
+        await _forget_the_empty_tab(session)
         beside = _Beside(session)
         await self._settled(beside)
         html = await beside.evaluate(f"html({self._request.max_bytes})")
@@ -175,6 +176,15 @@ class _Beside:
         if "exceptionDetails" in answer:
             raise TransientError(f"the page can't be looked at: {answer['exceptionDetails'].get('text', '')}")
         return answer["result"].get("value")
+
+
+async def _forget_the_empty_tab(session: CDPSession) -> None:
+    """Else a script could go back to it, past `_navigate`. For a moment after its arrival a page refuses."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(Error):
+            await session.send("Page.resetNavigationHistory")
+            return
+        await asyncio.sleep(_LOOK_EVERY_S)
 
 
 async def _close(page: Page) -> None:
