@@ -87,17 +87,19 @@ class Reparser:
         while not options.limit or report.published < options.limit:
             if stopped := control():
                 return msgspec.structs.replace(report, stopped=stopped)
-            size = min(BATCH, options.limit - report.published) if options.limit else BATCH
-            pages = self._articles.after(wanted, report.reached, size)
+            pages = self._articles.after(wanted, report.reached, BATCH)
             if not pages:
                 return report
-            if not options.dry_run:
-                room = options.target - self._waiting()
-                if room <= 0:
-                    self._clock.sleep(LOOK_AGAIN_S)
-                    continue
-                pages = pages[:room]
             chosen = [page for page in pages if all(place.find(page.url) for place in places)]
+            # Asked for only then: of a rule that reads few pages whole batches are passed over.
+            room = self._room(options) if chosen else 0
+            if chosen and room <= 0:
+                self._clock.sleep(LOOK_AGAIN_S)
+                continue
+            room = min(room, options.limit - report.published) if options.limit else room
+            if len(chosen) > room:
+                chosen = chosen[:room]
+                pages = pages[: pages.index(chosen[-1]) + 1]
             if chosen and not options.dry_run:
                 self._send(chosen, generation, options.priority)
             report = ReparseReport(
@@ -107,6 +109,9 @@ class Reparser:
             )
             told(report)
         return report
+
+    def _room(self, options: ReparseOptions) -> int:
+        return BATCH if options.dry_run else options.target - self._waiting()
 
     def _send(self, pages: Sequence[StoredArticle], generation: int, priority: Priority) -> None:
         now_ms = self._clock.now_ms()

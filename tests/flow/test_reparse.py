@@ -1,6 +1,6 @@
 """Reparsing: stored pages go round again by id, as fast as the parser reads them, and nothing else happens."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,7 +15,7 @@ from issuetracker_dagster.model.message import Message, message_of
 from issuetracker_dagster.model.payload import RawContentRef, decode_payload
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.records import MadeFrom
-from issuetracker_dagster.model.reparse import PageFilter
+from issuetracker_dagster.model.reparse import PageFilter, StoredArticle
 from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.model.stage import Topic
 from tests.contracts.store_worlds import article, page
@@ -137,6 +137,35 @@ def test_it_waits_while_the_parser_has_enough_to_do(world: ReparseWorld, monkeyp
     assert world.reparse(target=5).published == 10
     assert 0 < most <= 5
     assert world.fake_clock.monotonic() - began >= 4
+
+
+def test_of_pages_that_few_are_meant_of_whole_batches_are_read_and_the_parser_is_asked_for_those_only(
+    world: ReparseWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reparse, "BATCH", 10)
+    ids = [world.store(f"https://news.example.com/{'ab'[number not in (24, 27, 41)]}/{number}") for number in range(50)]
+    sizes: list[int] = []
+    asked = 0
+    read = world.sql.stored_articles.after
+
+    def after(wanted: PageFilter, after: int, limit: int) -> Sequence[StoredArticle]:
+        found = read(wanted, after, limit)
+        sizes.append(len(found))
+        return found
+
+    def waits() -> int:
+        nonlocal asked
+        asked += 1
+        return 0
+
+    monkeypatch.setattr(world.sql.stored_articles, "after", after)
+    world.waits = waits
+    rule = ParserRule(host_pattern="news.example.com", path_pattern="^/a/")
+    first = world.reparse(rule=rule, limit=1)
+    assert (first.published, first.looked_at, first.reached) == (1, 25, ids[24])
+    assert (sizes, asked) == ([10, 10, 10], 1)
+    assert world.reparse(rule=rule, after=first.reached).published == 2
+    assert world.pages() == [ids[24], ids[27], ids[41]]
 
 
 def test_ended_in_the_middle_it_goes_on_behind_the_page_that_it_reached(
