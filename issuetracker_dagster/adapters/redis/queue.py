@@ -15,10 +15,9 @@ from issuetracker_dagster.adapters.redis.queue_codec import (
     CLAIMS_PERIOD_MS,
     FORMAT,
     MAX_PER_CALL,
-    PRIORITY_TEXT,
-    header,
     leases_from,
     outbox_entry_from,
+    push_words,
     queue_keys,
 )
 from issuetracker_dagster.adapters.redis.scripts import script
@@ -72,9 +71,7 @@ class PriorityZSetQueue:
         added = known = promoted = evicted = 0
         for first in range(0, len(entries), MAX_PER_CALL):
             batch = entries[first : first + MAX_PER_CALL]
-            args: list[str | bytes] = [str(self._limits.max_size), "1" if self._limits.backpressure else "0"]
-            for entry in batch:
-                args += (entry.member, PRIORITY_TEXT[entry.priority], header(entry.source_ms) + entry.envelope)
+            args = (str(self._limits.max_size), "1" if self._limits.backpressure else "0", *push_words(batch))
             reply = script("queue_push").run(self._client, self._keys.all, args)
             added, known, promoted, evicted = (
                 sum(pair) for pair in zip((added, known, promoted, evicted), reply[:4], strict=True)

@@ -1,12 +1,11 @@
 """How a stage queue is laid out in Redis: key names, the header before an envelope, replies to values."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from issuetracker_dagster.errors import ConfigError
 from issuetracker_dagster.model.priority import BAND_WIDTH, Priority
-from issuetracker_dagster.model.queue import Lease, OutboxEntry
+from issuetracker_dagster.model.queue import Lease, OutboxEntry, QueueEntry
 
 FORMAT = "1"
 """Of keys and values together; a queue in another format isn't touched."""
@@ -20,6 +19,7 @@ CLAIMS_PERIOD_MS = "300000"
 MINUTE_MS = 60_000
 HEADER = 11
 _COUNT = 3
+_ZERO = ord("0")
 
 _BANDS = {int(priority): priority for priority in Priority}
 PRIORITY_TEXT = {priority: str(int(priority)) for priority in Priority}
@@ -62,14 +62,25 @@ def queue_keys(key: str) -> QueueKeys:
     )
 
 
-@lru_cache(maxsize=4096)
-def _fresh_header(minute: int) -> bytes:
-    return b"000%08d" % minute
-
-
-def header(source_ms: int) -> bytes:
+def _header(minute: int) -> bytes:
     """The header of an entry that was never delivered."""
-    return _fresh_header(min(max(source_ms // MINUTE_MS, 0), 99_999_999))
+    return b"000%08d" % min(max(minute, 0), 99_999_999)
+
+
+def push_words(entries: Sequence[QueueEntry]) -> list[str | bytes]:
+    """A batch as the push script takes it: the priorities, a digit each, then member and value of each entry.
+
+    Entries of one batch are mostly of one minute, so that their header is made once.
+    """
+    words: list[str | bytes] = [bytes([_ZERO + entry.priority for entry in entries])]
+    minute: int | None = None
+    fresh = b""
+    for entry in entries:
+        if entry.source_ms // MINUTE_MS != minute:
+            minute = entry.source_ms // MINUTE_MS
+            fresh = _header(minute)
+        words += (entry.member, fresh + entry.envelope)
+    return words
 
 
 def leases_from(
