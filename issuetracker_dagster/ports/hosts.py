@@ -1,4 +1,4 @@
-"""What all workers know together of a host: when it may be asked, which jobs wait for it, whose pages are empty."""
+"""What all workers know together of a host: when it may be asked, its robots.txt, who waits, whose pages are empty."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -16,6 +16,9 @@ class HostGate(Protocol):
     def enter(self, host: str, rule: FetcherRule, permit_id: str) -> None:
         """Take a permit for one request; raises `NotDue` with the earliest time at which asking again makes sense."""
 
+    def charge(self, host: str, rule: FetcherRule) -> None:
+        """A further request goes to the host under a permit already held; whoever comes next waits the longer."""
+
     def leave(self, host: str, permit_id: str) -> None:
         """Give the concurrency permit back."""
 
@@ -27,6 +30,15 @@ class HostGate(Protocol):
 
     def failed(self, host: str) -> bool:
         """Count a failure in a row; True when this one opened the breaker."""
+
+
+class SharedRobots(Protocol):
+    """What workers tell each other about robots.txt, so that a host is asked for it once and not by each of them."""
+
+    def get(self, name: str) -> bytes | None:
+        """What was put under that name, until its time is over."""
+
+    def put(self, name: str, value: bytes, ttl_ms: int) -> None: ...
 
 
 class Frontier(Protocol):

@@ -18,6 +18,7 @@ from issuetracker_dagster.adapters.redis.hosts import RedisHostGate
 from issuetracker_dagster.adapters.redis.locks import RedisLocks
 from issuetracker_dagster.adapters.redis.metrics import RedisMetricStore
 from issuetracker_dagster.adapters.redis.retries import RedisRetrySet
+from issuetracker_dagster.adapters.redis.robots import RedisSharedRobots
 from issuetracker_dagster.adapters.redis.urls import RedisIngestionLock, RedisProcessingLock
 from issuetracker_dagster.adapters.sql.engine import connect as connect_sql
 from issuetracker_dagster.adapters.sql.stores import SqlStores
@@ -156,6 +157,10 @@ class Connections:
     @property
     def host_gate(self) -> RedisHostGate:
         return self._part("host_gate", lambda: RedisHostGate(self.redis))
+
+    @property
+    def shared_robots(self) -> RedisSharedRobots:
+        return self._part("shared_robots", lambda: RedisSharedRobots(self.redis))
 
     @property
     def empty_pages(self) -> RedisEmptyPages:

@@ -46,7 +46,7 @@ def _fetch(wiring: Wiring) -> Handler[Any]:
     fetcher = AiohttpFetcher(allow_private_addresses=wiring.settings.fetch.allow_private_addresses)
     renderer = build_renderer(wiring.settings)
     stores = wiring.stores
-    robots = Robots(fetcher, wiring.clock, options, stores.seeds)
+    robots = Robots(fetcher, wiring.clock, options, stores.seeds, wiring.shared_robots)
     gate = wiring.host_gate
     raw_contents, rules = stores.raw_contents, stores.parser_rules
     return FetchHandler(fetcher, gate, robots, raw_contents, rules, wiring.clock, options, renderer)

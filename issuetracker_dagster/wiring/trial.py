@@ -7,7 +7,6 @@ from functools import partial
 import msgspec
 
 from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
-from issuetracker_dagster.adapters.memory.hosts import MemoryHostGate
 from issuetracker_dagster.adapters.memory.stores import MemoryStores
 from issuetracker_dagster.errors import IssueTrackerError, NeedsRefetch, NotDue, PermanentError
 from issuetracker_dagster.flow.requests import name_of
@@ -31,7 +30,7 @@ from issuetracker_dagster.wiring.handlers import fetch_options, validate_options
 from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.rendering import build_renderer
 from issuetracker_dagster.wiring.snapshots import LatestParameters
-from issuetracker_dagster.wiring.trial_fetch import WatchedFetcher, WatchedRobots, fetch_view
+from issuetracker_dagster.wiring.trial_fetch import UnpacedGate, WatchedFetcher, WatchedRobots, fetch_view
 from issuetracker_dagster.wiring.trial_rules import RuleBook, TrialRules
 from issuetracker_dagster.wiring.trial_views import enrich_view, parser_view, validate_view
 
@@ -101,7 +100,7 @@ class Trial:
         fetcher = AiohttpFetcher(allow_private_addresses=self._wiring.settings.fetch.allow_private_addresses)
         watched = WatchedFetcher(fetcher)
         robots = WatchedRobots(fetcher, clock, options)
-        pages, gate = self._stores.raw_contents, MemoryHostGate(clock)
+        pages, gate = self._stores.raw_contents, UnpacedGate(clock)
         renderer = build_renderer(self._wiring.settings)
         handler = FetchHandler(watched, gate, robots, pages, self._rules, clock, options, renderer)
         job = CrawlJob(url=self._url, target_type=self._context.target_type, unconditional=True)

@@ -1,8 +1,12 @@
-"""What a fetch of a tried page did: the fetcher and robots of a worker, looked over their shoulders."""
+"""What a fetch of a tried page did: the fetcher and robots of a worker, looked over their shoulders; and no pace."""
 
 import time
 
+import msgspec
+
+from issuetracker_dagster.adapters.memory.hosts import MemoryHostGate
 from issuetracker_dagster.model.digest import one_line
+from issuetracker_dagster.model.rules import FetcherRule
 from issuetracker_dagster.model.trial import FetchView
 from issuetracker_dagster.ports.http import Fetcher, FetchRequest, FetchResponse
 from issuetracker_dagster.stages.fetch.options import FetchOptions
@@ -30,6 +34,13 @@ class WatchedFetcher:
 
     def close(self) -> None:
         self._fetcher.close()
+
+
+class UnpacedGate(MemoryHostGate):
+    """Keeps to no rate: one page is asked for, by hand, and robots.txt before it."""
+
+    def enter(self, host: str, rule: FetcherRule, permit_id: str) -> None:
+        super().enter(host, msgspec.structs.replace(rule, requests_per_hour=0), permit_id)
 
 
 class WatchedRobots(Robots):

@@ -107,6 +107,30 @@ def test_a_permit_asked_for_again_after_a_lost_reply_is_the_same_one(gate: HostG
     assert refusal(gate, once).reason == "rate"
 
 
+def test_a_further_request_is_paid_for_by_who_comes_next(gate: HostGate, world: World) -> None:
+    once = msgspec.structs.replace(HOURLY, requests_per_hour=36_000, burst=1)
+    gate.enter(HOST, once, "p0")
+    gate.charge(HOST, once)
+    gate.leave(HOST, "p0")
+    world.passes(110)
+    assert refusal(gate, once).reason == "rate"
+    world.passes(110)
+    gate.enter(HOST, once, "p1")
+
+
+def test_further_requests_count_towards_a_burst(gate: HostGate) -> None:
+    gate.enter(HOST, HOURLY, "p0")
+    gate.charge(HOST, HOURLY)
+    gate.enter(HOST, HOURLY, "p1")
+    assert refusal(gate, HOURLY).reason == "rate"
+
+
+def test_without_a_limit_a_further_request_costs_nothing(gate: HostGate) -> None:
+    gate.enter(HOST, UNLIMITED, "p0")
+    gate.charge(HOST, UNLIMITED)
+    gate.enter(HOST, UNLIMITED, "p1")
+
+
 def test_a_permit_given_back_twice_frees_one_place(gate: HostGate) -> None:
     gate.enter(HOST, ONE_AT_A_TIME, "p0")
     gate.leave(HOST, "p0")

@@ -14,6 +14,7 @@ import pytest
 from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
 from issuetracker_dagster.errors import PermanentError, TransientError
 from issuetracker_dagster.ports.http import FetchRequest, FetchResponse, TimedOut
+from tests.stages.hostile_pages import raw
 from tests.stages.http_site import (
     Exchange,
     Site,
@@ -210,6 +211,15 @@ def test_a_body_that_breaks_off_is_an_error_for_later(fetcher: AiohttpFetcher, s
     site.pages["/broken"] = fixed(b"only this", Content_Length="1000")
     with pytest.raises(TransientError, match="ClientPayloadError"):
         get(fetcher, site.url("/broken"))
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\nContent-Le"], ids=["nothing", "half a header"])
+def test_a_server_that_hangs_up_is_not_asked_a_second_time(fetcher: AiohttpFetcher, site: Site, said: bytes) -> None:
+    site.hits.clear()
+    site.pages["/gone"] = raw(said)
+    with pytest.raises(TransientError):
+        get(fetcher, site.url("/gone"))
+    assert site.hits["/gone"] == 1
 
 
 def test_a_server_that_talks_no_http_is_an_error_for_later(fetcher: AiohttpFetcher, site: Site) -> None:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from issuetracker_dagster.adapters.clock import FakeClock
 from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
 from issuetracker_dagster.adapters.memory.hosts import MemoryHostGate
+from issuetracker_dagster.adapters.memory.robots import MemorySharedRobots
 from issuetracker_dagster.adapters.memory.stores import MemoryStores
 from issuetracker_dagster.errors import NotDue, PermanentError, TransientError
 from issuetracker_dagster.model.headers import Headers, TargetType
@@ -29,12 +30,13 @@ class FetchWorld:
         self.clock = FakeClock()
         self.stores = MemoryStores()
         self.gate = MemoryHostGate(self.clock)
+        self.shared_robots = MemorySharedRobots(self.clock)
         self.fetcher = fetcher
         self.handler = self.another_worker()
 
     def another_worker(self) -> FetchHandler:
         """A handler that shares everything but its memory."""
-        robots = Robots(self.fetcher, self.clock, self.options, self.stores.seeds)
+        robots = Robots(self.fetcher, self.clock, self.options, self.stores.seeds, self.shared_robots)
         return FetchHandler(
             self.fetcher,
             self.gate,

@@ -233,10 +233,35 @@ def test_a_redirect_inside_a_host_needs_no_second_permit(
     world: FetchWorld, fetcher: AiohttpFetcher, site: Site
 ) -> None:
     rule = FetcherRule(host_pattern="*", requests_per_hour=60, burst=1, concurrency=1)
-    narrow = FetchWorld(fetcher, FetchOptions(default_rule=rule))
+    narrow = FetchWorld(fetcher, FetchOptions(default_rule=rule, robots="ignore"))
     site.pages["/old"] = redirect("/a")
     assert narrow.fetched(site.url("/old")).body == b"a"
+    narrow.clock.advance(60_001)
+    assert narrow.not_due(site.url("/a")).reason == "rate"  # the redirect was a request, too
+    narrow.clock.advance(60_001)
+    narrow.fetched(site.url("/a"))
+
+
+def test_robots_are_a_request_like_any_other(world: FetchWorld, fetcher: AiohttpFetcher, site: Site) -> None:
+    rule = FetcherRule(host_pattern="*", requests_per_hour=60, burst=1, concurrency=1)
+    narrow = FetchWorld(fetcher, FetchOptions(default_rule=rule))
     assert narrow.not_due(site.url("/a")).due_ms == narrow.clock.now_ms() + 60_000
+    assert (site.hits["/robots.txt"], site.hits["/a"]) == (1, 0)
+    narrow.clock.advance(60_001)
+    assert narrow.fetched(site.url("/a")).body == b"a"
+    assert narrow.not_due(site.url("/a")).reason == "rate"
+
+
+def test_robots_are_asked_for_once_for_all_workers(world: FetchWorld, site: Site) -> None:
+    site.pages["/robots.txt"] = DISALLOW
+    world.fetched(site.url("/a"))
+    world.handler = world.another_worker()
+    assert world.refused(site.url("/no")) == "robots_disallowed"
+    assert site.hits["/robots.txt"] == 1
+    world.clock.advance(24 * HOUR_MS + 1)
+    world.handler = world.another_worker()
+    world.refused(site.url("/no"))
+    assert site.hits["/robots.txt"] == 2
 
 
 def test_the_rule_of_a_host_says_who_we_are_and_how_long_we_wait(world: FetchWorld, site: Site) -> None:

@@ -85,7 +85,7 @@ class AiohttpFetcher:
             force_close=True,  # what a server sends beyond its answer would be the answer to the next request
         )
         connector._factory = partial(BoundedConnection, self._loop)  # type: ignore[assignment]
-        return aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,  # its bound is per chunk, ours per body, and it hides a truncated gzip
@@ -94,6 +94,8 @@ class AiohttpFetcher:
             max_field_size=_MAX_HEADER_BYTES,
             trust_env=False,  # a proxy would connect to addresses that nobody checked
         )
+        session._retry_connection = False  # a host that hung up would be asked twice, past the host gate
+        return session
 
     async def _shut_down(self) -> None:
         mine = asyncio.current_task()

@@ -58,6 +58,12 @@ class MemoryHostGate:
             state.permits[permit_id] = now + rule.timeout_ms + PERMIT_GRACE_MS
             state.probe = permit_id if probing else None
 
+    def charge(self, host: str, rule: FetcherRule) -> None:
+        if rule.requests_per_hour > 0:
+            with self._lock:
+                state, now = self._host(host), self._clock.now_ms()
+                state.next_free_ms = max(state.next_free_ms, now) + 3_600_000 / rule.requests_per_hour
+
     def leave(self, host: str, permit_id: str) -> None:
         with self._lock:
             self._host(host).permits.pop(permit_id, None)

@@ -33,6 +33,11 @@ class RedisHostGate:
         if reason:
             raise NotDue(host, int(due_ms), reason.decode())
 
+    def charge(self, host: str, rule: FetcherRule) -> None:
+        if rule.requests_per_hour > 0:
+            args = [str(rule.requests_per_hour), str(REMEMBERED_MS)]
+            script("host_charge").run(self._client, [_gate(host)], args)
+
     def leave(self, host: str, permit_id: str) -> None:
         with redis_errors("give a host's permit back"):
             command(self._client, "ZREM", _permits(host), permit_id)

@@ -3,11 +3,12 @@
 The page itself is fetched as ever; the browser gets what came, and asks only for what the page wants besides.
 """
 
+import contextlib
 from types import TracebackType
 
 import msgspec
 
-from issuetracker_dagster.errors import NotDue
+from issuetracker_dagster.errors import NotDue, TransientError
 from issuetracker_dagster.model.payload import CrawlJob
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.urls import BadUrl, authority_of, host_of, spelled
@@ -31,6 +32,7 @@ class Rendering:
         self._is_upgrade = "upgrade" in job.metadata
         self._is_urgent = priority is Priority.HIGH
         self._has_place = False
+        self._asked = 0
 
     def __enter__(self) -> "Rendering":
         return self
@@ -73,7 +75,10 @@ class Rendering:
             may_ask=lambda url: self._may_ask(url, response.url),
             is_redirect=lambda url: _is_redirect(url, response.url),
         )
-        rendered = self._renderer.render(request)
+        try:
+            rendered = self._renderer.render(request)
+        finally:
+            self._charge(response.url)
         if rendered.redirect:
             return FetchResponse(url=response.url, status=302, headers={"location": rendered.redirect})
         # Validators of what was fetched say nothing of what its scripts fetch.
@@ -83,9 +88,21 @@ class Rendering:
     def _may_ask(self, url: str, page_url: str) -> bool:
         """What robots.txt of the page's own host forbids isn't asked for its sake either."""
         try:
-            return authority_of(url) != authority_of(page_url) or self._hosts.allows(url)
+            if authority_of(url) != authority_of(page_url):
+                return True
         except BadUrl:
             return False
+        is_allowed = self._hosts.allows(url)
+        self._asked += is_allowed
+        return is_allowed
+
+    def _charge(self, url: str) -> None:
+        """What the page asked of its own host counts as requests; the host's bucket can't be more than full."""
+        rule = self._hosts.rule(url)
+        asked, self._asked = self._asked, 0
+        with contextlib.suppress(TransientError):  # the page in hand is worth more than an exact gate
+            for _ in range(min(asked, rule.burst)):
+                self._hosts.gate.charge(authority_of(url), rule)
 
 
 def _is_redirect(url: str, page_url: str) -> bool:

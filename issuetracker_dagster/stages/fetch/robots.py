@@ -1,4 +1,4 @@
-"""robots.txt of each host, kept for a day (an unavailable one for minutes), in the memory of this process."""
+"""robots.txt of each host, kept for a day (an unavailable one for minutes), together with all other workers."""
 
 import logging
 import threading
@@ -12,11 +12,12 @@ from issuetracker_dagster.model.seeds import Seed, check_seed
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.model.urls import BadUrl, parse_http, spelled
 from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.hosts import SharedRobots
 from issuetracker_dagster.ports.http import Fetcher, FetchRequest, FetchResponse, TimedOut
 from issuetracker_dagster.ports.seeds import Seeds
 from issuetracker_dagster.stages.fetch.answers import left_alone_until_ms, redirect_target
 from issuetracker_dagster.stages.fetch.options import FetchOptions
-from issuetracker_dagster.stages.fetch.recent import Recent
+from issuetracker_dagster.stages.fetch.robots_memory import Found, Known, RobotsMemory
 from issuetracker_dagster.stages.fetch.robots_text import RobotsText
 
 logger = logging.getLogger(__name__)
@@ -28,32 +29,41 @@ _LINE_UP_AGAIN_MS = 1_000
 
 
 class RobotsAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """May this URL be fetched? `unavailable_until_ms` > 0: nobody knows before then. `delay_ms` between requests."""
+    """May this URL be fetched? `unavailable_until_ms` > 0: nobody knows before then. `delay_ms` between requests.
+
+    `was_asked_for`: it took a request to the host just now.
+    """
 
     allowed: bool = True
     delay_ms: int = 0
     unavailable_until_ms: int = 0
-
-
-class _Known(msgspec.Struct, frozen=True, kw_only=True):
-    text: RobotsText | None = None  # None: everything is allowed
-    unavailable_until_ms: int = 0
+    was_asked_for: bool = False
 
 
 class Robots:
-    """Answers from memory or by asking the host. With `seeds`, sitemaps found there are offered as disabled seeds."""
+    """Answers from memory, from what others `shared`, or by asking the host.
 
-    def __init__(self, fetcher: Fetcher, clock: Clock, options: FetchOptions, seeds: Seeds | None = None) -> None:
+    With `seeds`, sitemaps found there are offered as disabled seeds.
+    """
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        clock: Clock,
+        options: FetchOptions,
+        seeds: Seeds | None = None,
+        shared: SharedRobots | None = None,
+    ) -> None:
         self._fetcher = fetcher
         self._clock = clock
         self._options = options
         self._seeds = seeds
-        self._recent: Recent[tuple[str, str], _Known] = Recent(clock, options.robots_hosts)
+        self._memory = RobotsMemory(clock, options.robots_hosts, shared)
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
     def known(self, url: str, user_agent: str) -> RobotsAnswer | None:
         """The answer when it takes no request."""
-        known = self._recent.get((_origin(url), user_agent))
+        known = self._memory.get(_origin(url), user_agent)
         return None if known is None else self._answer(known, url)
 
     def read(self, url: str, user_agent: str) -> RobotsAnswer:
@@ -68,15 +78,15 @@ class Robots:
             due_ms = self._clock.now_ms() + _LINE_UP_AGAIN_MS
             raise NotDue(str(parse_http(url).host), due_ms, "its robots.txt is being fetched")
         try:
-            known = self._recent.get((origin, user_agent))
+            known = self._memory.get(origin, user_agent)
+            was_asked_for = known is None
             if known is None:
-                known = self._fetch(origin, user_agent)
-                self._recent.put((origin, user_agent), known, self._ttl_ms(known))
+                known = self._memory.put(origin, user_agent, self._fetch(origin, user_agent))
         finally:
             lock.release()
-        return self._answer(known, url)
+        return msgspec.structs.replace(self._answer(known, url), was_asked_for=was_asked_for)
 
-    def _answer(self, known: _Known, url: str) -> RobotsAnswer:
+    def _answer(self, known: Known, url: str) -> RobotsAnswer:
         if known.unavailable_until_ms:
             return RobotsAnswer(allowed=False, unavailable_until_ms=known.unavailable_until_ms)
         if known.text is None:
@@ -84,12 +94,7 @@ class Robots:
         delay_ms = min(known.text.crawl_delay_ms, self._options.crawl_delay_cap_ms)
         return RobotsAnswer(allowed=known.text.allows(url), delay_ms=delay_ms)
 
-    def _ttl_ms(self, known: _Known) -> int:
-        if known.unavailable_until_ms:
-            return max(known.unavailable_until_ms - self._clock.now_ms(), 1)
-        return self._options.robots_ttl_ms
-
-    def _fetch(self, origin: str, user_agent: str) -> _Known:
+    def _fetch(self, origin: str, user_agent: str) -> Found:
         try:
             response = self._get(f"{origin}/robots.txt", user_agent)
         except TimedOut as error:
@@ -98,17 +103,17 @@ class Robots:
             if error.code in ("bad_encoding", "too_large"):
                 return self._unavailable(origin, str(error), None)
             raise
+        until_ms = self._clock.now_ms() + self._options.robots_ttl_ms
         if response is None:
-            return _Known()
+            return Found(until_ms=until_ms)
         if response.status >= 500 or response.status == 429:
             cap_ms = self._options.retry_after_cap_ms
-            until_ms = left_alone_until_ms(response, self._clock.now_ms(), cap_ms)
-            return self._unavailable(origin, f"{response.url} answered {response.status}", until_ms)
+            asked_ms = left_alone_until_ms(response, self._clock.now_ms(), cap_ms)
+            return self._unavailable(origin, f"{response.url} answered {response.status}", asked_ms)
         if not 200 <= response.status < 300:
-            return _Known()
-        text = RobotsText(response.body, user_agent)
-        self._offer(origin, text.sitemaps)
-        return _Known(text=text)
+            return Found(until_ms=until_ms)
+        self._offer(origin, RobotsText(response.body, user_agent).sitemaps)
+        return Found(until_ms=until_ms, raw=response.body)
 
     def _get(self, url: str, user_agent: str) -> FetchResponse | None:
         """The last answer after redirects; None when they lead nowhere: no robots.txt then (RFC 9309, 2.3.1)."""
@@ -133,13 +138,13 @@ class Robots:
         )
         return self._fetcher.fetch(request)
 
-    def _unavailable(self, origin: str, reason: str, until_ms: int | None) -> _Known:
+    def _unavailable(self, origin: str, reason: str, until_ms: int | None) -> Found:
         until_ms = max(until_ms or 0, self._clock.now_ms() + self._options.robots_error_ttl_ms)
         logger.warning(
             f"robots.txt of {origin} is unavailable, its pages wait: {reason}",
             extra=action("robots.unavailable", origin=origin, until_ms=until_ms),
         )
-        return _Known(unavailable_until_ms=until_ms)
+        return Found(until_ms=until_ms, unavailable_until_ms=until_ms)
 
     def _offer(self, origin: str, sitemaps: Sequence[str]) -> None:
         if self._seeds is None or not sitemaps:

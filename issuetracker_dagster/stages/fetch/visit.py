@@ -74,12 +74,8 @@ class Visit:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for host, permit_id in self._permits.items():
-            try:
-                self._hosts.gate.leave(host, permit_id)
-            except TransientError as failed:
-                # The permit runs out by itself; the page in hand is worth more than a tidy gate.
-                logger.warning(f"permit of {host} not given back: {failed}", extra=action("redis.unavailable"))
+        for host in list(self._permits):
+            self._leave(host)
 
     def remaining_ms(self, url: str) -> int:
         """What is left of the time, which starts with the first request; raises `TimedOut`."""
@@ -94,9 +90,11 @@ class Visit:
     def admit(self, url: str) -> None:
         """Everything that must hold before a URL is asked: robots, then a permit of its host.
 
-        A host is entered once a visit; a redirect inside it rides on the same permit, else a host with a burst of one
-        would never get past its own redirect. A robots.txt that isn't known yet is fetched under that permit. Raises
-        `NotDue`, `PermanentError` `robots_disallowed`, `TransientError`.
+        A host is entered once a visit; a redirect inside it rides on the same permit and is charged to the host, else a
+        host with a burst of one would never get past its own redirect. A robots.txt that isn't known yet is a request
+        of its own, after which the host is entered anew, at the pace that it asks for.
+
+        Raises `NotDue`, `PermanentError` `robots_disallowed`, `TransientError`.
         """
         robots, user_agent = self._hosts.robots, self._hosts.user_agent(url)
         host = authority_of(url)
@@ -105,14 +103,27 @@ class Visit:
             self._obey(answer, url, host)
         self._enter(url, host, answer)
         if answer is None and robots is not None:
-            self._obey(self._ask(robots, url, user_agent, host), url, host)
+            answer = self._ask(robots, url, user_agent, host)
+            self._obey(answer, url, host)
+            if answer.was_asked_for or answer.delay_ms:
+                # The permit is used up, or it was given at the pace of the rule while the host wants a slower one.
+                self._leave(host)
+                self._enter(url, host, answer)
 
     def _enter(self, url: str, host: str, answer: RobotsAnswer | None) -> None:
         if host in self._permits:
+            self._hosts.gate.charge(host, self._hosts.rule(url))
             return
         permit_id = uuid.uuid4().hex
         self._hosts.gate.enter(host, _slowed(self._hosts.rule(url), answer.delay_ms if answer else 0), permit_id)
         self._permits[host] = permit_id
+
+    def _leave(self, host: str) -> None:
+        try:
+            self._hosts.gate.leave(host, self._permits.pop(host))
+        except TransientError as failed:
+            # The permit runs out by itself; the page in hand is worth more than a tidy gate.
+            logger.warning(f"permit of {host} not given back: {failed}", extra=action("redis.unavailable"))
 
     def _ask(self, robots: Robots, url: str, user_agent: str, host: str) -> RobotsAnswer:
         try:
@@ -123,9 +134,6 @@ class Visit:
         if answer.unavailable_until_ms:
             self.failed(host)
             self._hosts.gate.block(host, answer.unavailable_until_ms)
-        elif answer.delay_ms:
-            # This visit entered at the pace of the rule; the next one must keep the distance all the same.
-            self._hosts.gate.block(host, self._hosts.clock.now_ms() + answer.delay_ms)
         return answer
 
     def _obey(self, answer: RobotsAnswer, url: str, host: str) -> None:
