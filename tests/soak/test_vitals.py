@@ -1,10 +1,14 @@
 """What counts as flat: memory and handles of a life, and how long a condition of Dagster's runs lasts."""
 
+import os
+import socket
 from collections.abc import Callable
 
+from issuetracker_dagster.local.children import Identity
 from tests.soak.dagster_watch import Lasting, Run, RunsWatch
 from tests.soak.site import LINKS, Page, Site, links_of, page_of, path_of
-from tests.soak.vitals import Life, Vitals, judge
+from tests.soak.vitals import Life, Vitals, judge, measure
+from tests.waiting import eventually
 
 
 def life(memory: Callable[[float], float], handles: Callable[[float], float] = lambda _: 50, for_s: int = 900) -> Life:
@@ -35,6 +39,18 @@ def test_a_jvm_may_fill_its_heap_and_no_more() -> None:
 
 def test_handles_that_grow_without_end_are_found() -> None:
     assert not life(lambda _: 100, lambda at: 50 + at / 15).is_flat
+
+
+def test_connections_count_with_who_opened_them_and_with_a_server_that_keeps_them_after_their_end() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        before = _handles()
+        client = socket.create_connection(server.getsockname())
+        accepted, _ = server.accept()
+        with accepted:
+            assert _handles() == before + 1
+            client.close()
+            eventually(lambda: _handles() == before + 1)  # its own now, closed by nobody
+    assert _handles() == before - 1
 
 
 def test_a_short_life_is_not_judged() -> None:
@@ -73,3 +89,9 @@ def test_a_page_says_by_its_number_what_it_is() -> None:
         assert sum(link in page for link in links_of(listed)) == LINKS
         assert all(site.answer(link)[0] == 200 for link in links_of(listed))
         assert site.asked(path_of(flaky)) == 2
+
+
+def _handles() -> int:
+    found = measure(Identity.of(os.getpid()), 0)
+    assert found is not None
+    return found.handles

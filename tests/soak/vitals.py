@@ -20,7 +20,7 @@ BOUNDS_MB = {"Kafka": 1_000.0}
 RULE = (
     f"after {WARM_UP_S:.0f} s of warm-up the median of the last third of a life is at most "
     f"{MEMORY_SHARE:.0%} + {MEMORY_MB:.0f} MB of memory, {HANDLES_SHARE:.0%} + {HANDLES:.0f} handles above that of the "
-    f"middle third; Kafka's memory at most {BOUNDS_MB['Kafka']:.0f} MB"
+    f"middle third; Kafka's memory at most {BOUNDS_MB['Kafka']:.0f} MB; a connection is a handle of who opened it"
 )
 _MB = 1024 * 1024
 
@@ -75,9 +75,17 @@ def measure(identity: Identity, at_s: float) -> Vitals | None:
     """The process at this moment; None when it is gone."""
     try:
         process = psutil.Process(identity.pid)
-        return Vitals(at_s, process.memory_info().rss / _MB, process.num_fds())
+        handles = process.num_fds() - _accepted(process)
+        return Vitals(at_s, process.memory_info().rss / _MB, handles)
     except psutil.Error:
         return None
+
+
+def _accepted(process: psutil.Process) -> int:
+    """Connections of living clients. A server has as many as workers live, and who leaks one holds the other end."""
+    connections = process.net_connections("tcp")
+    ports = {each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN}
+    return sum(each.status == psutil.CONN_ESTABLISHED and each.laddr.port in ports for each in connections)
 
 
 def judge(role: str, pid: int, looks: Sequence[Vitals]) -> Life:
