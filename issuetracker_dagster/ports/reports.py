@@ -63,3 +63,6 @@ class Reports(Protocol):
 
     def dead_letters(self, limit: int) -> Sequence[DeadLetterView]:
         """The latest dead letters, newest first."""
+
+    def rendered_hosts(self) -> Sequence[str]:
+        """The host patterns of fetcher rules that ask for rendering, in alphabetical order."""

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ import psutil
 from issuetracker_dagster.adapters.browser.installed import missing as missing_parts
 from issuetracker_dagster.adapters.browser.options import RenderOptions
 from issuetracker_dagster.adapters.browser.renderer import BrowserRenderer
-from issuetracker_dagster.adapters.http.addresses import AddressPolicy, CheckedResolver, Lookup, system_lookup
+from issuetracker_dagster.adapters.http.addresses import AddressPolicy, CheckedResolver, system_lookup
 from issuetracker_dagster.errors import TransientError
 from issuetracker_dagster.ports.http import FetchResponse
 from issuetracker_dagster.ports.rendering import Rendered, RenderRequest
@@ -32,8 +32,8 @@ def options(**changed: Any) -> RenderOptions:
 
 
 @contextmanager
-def running_renderer(lookup: Lookup = system_lookup, **changed: int) -> Iterator[BrowserRenderer]:
-    resolver = CheckedResolver(AddressPolicy(allowed_networks=ALLOWED), lookup)
+def running_renderer(allowed: Sequence[str] = ALLOWED, **changed: int) -> Iterator[BrowserRenderer]:
+    resolver = CheckedResolver(AddressPolicy(allowed_networks=allowed), system_lookup)
     renderer = BrowserRenderer(options(**changed), resolver)
     try:
         yield renderer

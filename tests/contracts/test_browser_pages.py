@@ -25,13 +25,6 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def inside() -> Iterator[Site]:
-    """A server at an address that nobody may ask."""
-    with running_site("127.0.0.2") as site:
-        yield site
-
-
-@pytest.fixture(scope="module")
 def renderer() -> Iterator[BrowserRenderer]:
     with running_renderer() as renderer:
         yield renderer
@@ -107,25 +100,33 @@ def test_what_may_not_be_asked_for_isnt(renderer: BrowserRenderer, site: Site) -
     assert set(asked) == {site.url("/forbidden"), site.url("/allowed")}
 
 
-def test_no_way_leads_to_a_private_address(renderer: BrowserRenderer, site: Site, inside: Site) -> None:
-    """By any means of a page, by redirects, and by a name that is private (`localhost` passes a browser's proxy)."""
-    site.pages["/lured"] = redirect(inside.url("/redirected"))
-    secret = inside.url("/secret")
-    local = f"http://localhost:{inside.port}/secret"
-    socket_url = secret.replace("http", "ws")
-    script = f"""
-        const ways = [fetch('{secret}', {{mode: 'no-cors'}}), fetch('{local}'), fetch('/lured', {{mode: 'no-cors'}})];
-        const link = document.createElement('link'); link.rel = 'preconnect'; link.href = '{secret}';
-        const other = document.createElement('script'); other.src = '{secret}';
-        document.head.append(link, other);
-        new WebSocket('{socket_url}');
-        new Worker(URL.createObjectURL(new Blob(["fetch('{secret}', {{mode: 'no-cors'}})"])));
-        new SharedWorker(URL.createObjectURL(new Blob(["fetch('{secret}', {{mode: 'no-cors'}})"])));
-        Promise.allSettled(ways).then(() => {WRITE});
+@pytest.mark.parametrize("is_allowed", [False, True], ids=["private", "allowed"])
+def test_no_way_leads_to_a_private_address(is_allowed: bool) -> None:
+    """By any means of a page, by redirects, and by `localhost`, which browsers like to ask past their proxy.
+
+    That each way is one shows where the address is allowed.
     """
-    assert WORDS.strip() in text(renderer, request(shell(script), site.url("/page")))
-    assert site.hits["/lured"] == 1
-    assert not inside.seen
+    outside, inside = "127.0.0.2", "127.0.0.1"
+    allowed = [f"{outside}/32", *([f"{inside}/32"] if is_allowed else [])]
+    with running_site(outside) as site, running_site(inside) as secret, running_renderer(allowed=allowed) as renderer:
+        site.pages["/lured"] = redirect(secret.url("/redirected"))
+        origin = secret.url("")
+        script = f"""
+            const link = document.createElement('link'); link.rel = 'preconnect'; link.href = '{origin}';
+            const other = document.createElement('script'); other.src = '{origin}/script';
+            const sheet = document.createElement('style'); sheet.textContent = '@import url({origin}/sheet)';
+            document.head.append(link, other, sheet);
+            new WebSocket('{origin.replace("http", "ws")}/socket');
+            const work = path => URL.createObjectURL(new Blob(["fetch('{origin}" + path + "', {{mode: 'no-cors'}})"]));
+            new Worker(work('/worker')); new SharedWorker(work('/shared'));
+            for (const url of ['{origin}/plain', 'http://localhost:{secret.port}/local', '/lured'])
+                fetch(url, {{mode: 'no-cors'}});
+            setTimeout(() => {WRITE}, 4000);
+        """
+        assert WORDS.strip() in text(renderer, request(shell(script), site.url("/page")))
+        ways = {"/script", "/sheet", "/socket", "/worker", "/shared", "/plain", "/local", "/redirected"}
+        assert site.hits["/lured"] == 1
+        assert set(secret.hits) == (ways if is_allowed else set())
 
 
 def test_calls_between_browsers_leave_neither_by_datagrams_nor_past_the_guard(renderer: BrowserRenderer) -> None:

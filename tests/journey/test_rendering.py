@@ -203,12 +203,14 @@ def test_redirects_by_script_end_as_redirects_do(world: RenderingWorld, site: Si
     assert site.hits["/endless"] == world.options.max_redirects + 1
 
 
-def test_a_page_takes_one_permit_of_its_host_whatever_it_asks_for(world: RenderingWorld, site: Site) -> None:
+def test_what_a_page_asks_of_its_host_counts_as_requests(world: RenderingWorld, site: Site) -> None:
+    """A request a minute, three at once: an article with its data leaves one, an article without takes that."""
     site.pages |= {"/first": drawn(from_the_page()), "/article": drawn(FROM_DATA), "/api/story": story}
-    world.fetched(site.url("/first"))
-    world.rule(rendering=True, requests_per_hour=60, burst=1)
+    world.fetched(site.url("/first"))  # robots.txt is known from now on
+    world.rule(rendering=True, requests_per_hour=60, burst=3)
     world.clock.advance(world.options.rule_ttl_ms)
     assert "the council voted" in body_of(world, world.fetched(site.url("/article")))
+    world.fetch(site.url("/first"), "root-2")
     assert world.not_due(site.url("/another")).host == site.authority
     assert site.hits["/another"] == 0
 

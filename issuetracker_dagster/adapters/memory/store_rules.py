@@ -151,6 +151,11 @@ class MemoryParserRules:
     def fetcher_rule(self, host: str) -> FetcherRule | None:
         return next((self._fetcher_rules[form] for form in host_forms(host) if form in self._fetcher_rules), None)
 
+    def fetcher_rules(self) -> Sequence[FetcherRule]:
+        """All of them."""
+        with self._lock:
+            return list(self._fetcher_rules.values())
+
     def save_fetcher_rule(self, rule: FetcherRule) -> None:
         check_fetcher_rule(rule)
         with self._lock:

@@ -72,6 +72,9 @@ class MemoryReports:
         rows = sorted(self._stores.contents.rows, reverse=True)[:limit]
         return [self._content(content_id) for content_id in rows]
 
+    def rendered_hosts(self) -> Sequence[str]:
+        return sorted(rule.host_pattern for rule in self._stores.parser_rules.fetcher_rules() if rule.rendering)
+
     def _content(self, content_id: int) -> ContentView:
         content = self._stores.contents.rows[content_id]
         verdict = self._stores.contents.verdicts.get(content_id)

@@ -9,7 +9,7 @@ from issuetracker_dagster.adapters.sql.issues import issue_of
 from issuetracker_dagster.adapters.sql.schema import Table
 from issuetracker_dagster.adapters.sql.tables_contents import ContentMetaRow, ContentRow, RawContentRow
 from issuetracker_dagster.adapters.sql.tables_issues import EnrichedContentRow, IssueContentRow, IssueRow
-from issuetracker_dagster.adapters.sql.tables_rules import SchedulerEntryRow
+from issuetracker_dagster.adapters.sql.tables_rules import FetcherRuleRow, SchedulerEntryRow
 from issuetracker_dagster.adapters.sql.tables_traces import DeadLetterRow
 from issuetracker_dagster.model.letters import LetterState
 from issuetracker_dagster.model.records import ContentStatus, IssueState
@@ -95,6 +95,11 @@ class SqlReports:
                 DeadLetterView(**{name: row[name] for name in DeadLetterView.__struct_fields__})
                 for row in connection.execute(query.limit(limit)).mappings()
             ]
+
+    def rendered_hosts(self) -> Sequence[str]:
+        query = select(FetcherRuleRow.host_pattern).where(FetcherRuleRow.rendering)
+        with reading(self._engine) as connection:
+            return sorted(connection.execute(query).scalars())
 
 
 def _content_view(row: RowMapping) -> ContentView:
