@@ -1,26 +1,38 @@
-"""Rules of `issuetracker doctor` about Dagster: threads for its sensors, room for its runs, and how the flags stand."""
+"""Rules of `issuetracker doctor` about Dagster: threads of its code server, and how flags and upkeep stand.
+
+Its instance is judged in `doctor_instance`.
+"""
 
 import os
+import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
 
-import yaml
-
+from issuetracker_dagster.cli.doctor_instance import (
+    LEAST_THREADS,
+    daemon_finding,
+    instance_facts,
+    instance_findings,
+)
 from issuetracker_dagster.cli.running_flags import as_running
 from issuetracker_dagster.defs.flags import DRAIN_SCHEDULE, intake_sensor_name, worker_sensor_name
 from issuetracker_dagster.defs.toggle_states import dagster_home, toggle_states
-from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.errors import ConfigError, Unavailable
 from issuetracker_dagster.local import family
 from issuetracker_dagster.model.finding import Finding, fail, ok, warn
 from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.upkeep import RELAY
 
-LEAST_THREADS = 8
 GRPC_VARIABLES = ("DAGSTER_GRPC_MAX_WORKERS", "DAGSTER_CODE_SERVER_MAX_WORKERS")
-SPARE_RUNS = 5
-"""Runs beside the shifts: drain, rules, redrive, purge and one that somebody launches."""
+UPKEEP = {
+    "health_probe": "no check looks any more, all stay as they were",
+    "dlq_index": "new dead letters are counted and redriven by nobody",
+    "refresh_priority_rules": "changed rules aren't taken over",
+    "purge_history": "old pages and Dagster's own tables grow without end",
+    "seed_scheduler": "seeds aren't published",
+    "issue_digest": "no digest is made",
+}
+"""Sensors and schedules that are on at first, beside workers and relay, and what is amiss without them."""
 
 
 def dagster_findings(settings: Settings) -> Iterator[Finding]:
@@ -34,7 +46,6 @@ def dagster_findings(settings: Settings) -> Iterator[Finding]:
         )
         return
     yield ok("dagster.home", f"the Dagster instance in {folder}")
-    yield from instance_findings(_yaml(folder / "dagster.yaml"), settings)
     running = family.code_environment(settings.home)
     deployed = os.environ if os.environ.get("DAGSTER_HOME") else None
     # The next `dev` sets its variables itself: where nothing runs and no deployment is meant, there is nothing to mend.
@@ -42,41 +53,17 @@ def dagster_findings(settings: Settings) -> Iterator[Finding]:
     if environment is not None:
         yield grpc_finding(environment)
     try:
-        yield from flag_findings(settings, toggle_states(folder), running)
+        facts = instance_facts(folder, time.time())
+        yield from instance_findings(facts, settings)
+        if environment is not None:
+            yield daemon_finding(facts.silent_s)
+        toggles = toggle_states(folder)
+        yield from flag_findings(settings, toggles, running)
+        yield from upkeep_findings(settings, toggles, running)
+    except ConfigError as error:
+        yield fail("dagster.config", str(error), "mend dagster.yaml: Dagster doesn't start with it")
     except Unavailable as error:
         yield fail("dagster.storage", str(error), "start its database, or mend dagster.yaml")
-
-
-def _yaml(file: Path) -> Mapping[str, Any]:
-    try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def instance_findings(instance: Mapping[str, Any], settings: Settings) -> Iterator[Finding]:
-    """`instance` is what dagster.yaml says."""
-    sensors = instance.get("sensors") or {}
-    threads = sensors.get("num_workers", 0) if sensors.get("use_threads") else 1
-    if threads < LEAST_THREADS:
-        yield warn(
-            "dagster.sensor_threads",
-            f"{threads} sensor ticks at a time: a slow intake holds up the retry relay and the supervisors",
-            f"in dagster.yaml: `sensors: {{use_threads: true, num_workers: {LEAST_THREADS}}}` or more",
-        )
-    else:
-        yield ok("dagster.sensor_threads", f"{threads} sensors tick beside each other")
-    slots = sum(settings.slots(stage.value) for stage in Stage)
-    runs = ((instance.get("concurrency") or {}).get("runs") or {}).get("max_concurrent_runs", 10)
-    if 0 <= runs < slots + SPARE_RUNS:
-        yield fail(
-            "dagster.concurrent_runs",
-            f"at most {runs} runs at a time, and {slots} slots keep one each: others wait for ever",
-            f"`max_concurrent_runs: {slots + SPARE_RUNS}` or more in dagster.yaml, or smaller *_SLOTS",
-        )
-    else:
-        yield ok("dagster.concurrent_runs", f"{runs} runs at a time for {slots} slots")
 
 
 def grpc_finding(environment: Mapping[str, str]) -> Finding:
@@ -102,8 +89,7 @@ def flag_findings(
     """`toggles` are those that somebody has moved, `running` the environment of a Dagster beside this command."""
 
     def is_on(name: str, variable: str, own: bool | None, *, unset: bool) -> bool:
-        setting = as_running(running, variable, own)
-        return setting is not False and toggles.get(name, unset if setting is None else setting)
+        return _is_on(toggles, name, as_running(running, variable, own), unset=unset)
 
     intakes = {
         stage: is_on(
@@ -151,6 +137,26 @@ def flag_findings(
     elif not toggles.get(RELAY, True):
         yield warn("flags.relay", f"the sensor {RELAY} is off: retries wait", f"switch {RELAY} on")
     yield ok("flags.queues", said)
+
+
+def upkeep_findings(
+    settings: Settings, toggles: Mapping[str, bool], running: Mapping[str, str] | None = None
+) -> Iterator[Finding]:
+    """The same of what keeps the pipeline in order without taking part in it."""
+    scheduler = as_running(running, "STAGES_SCHEDULER_ENABLED", settings.stage_enabled("scheduler"))
+    off = [
+        name
+        for name in UPKEEP
+        if not _is_on(toggles, name, scheduler if name == "seed_scheduler" else None, unset=True)
+    ]
+    for name in off:
+        yield warn("flags.upkeep", f"{name} is off: {UPKEEP[name]}", f"switch {name} on, when that isn't meant")
+    if not off:
+        yield ok("flags.upkeep", f"{', '.join(UPKEEP)} are on")
+
+
+def _is_on(toggles: Mapping[str, bool], name: str, setting: bool | None, *, unset: bool) -> bool:
+    return setting is not False and toggles.get(name, unset if setting is None else setting)
 
 
 def _switch_on(kind: str, stages: list[str]) -> str:

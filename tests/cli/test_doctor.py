@@ -3,18 +3,28 @@
 import json
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import pytest
+from dagster._daemon.types import DaemonHeartbeat
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
+from msgspec.structs import replace
 
 from issuetracker_dagster.adapters.redis.client import command, connect
 from issuetracker_dagster.adapters.redis.server_facts import redis_facts
 from issuetracker_dagster.adapters.sql.migrate import downgrade
-from issuetracker_dagster.cli.doctor_dagster import flag_findings, grpc_finding, instance_findings
+from issuetracker_dagster.cli.doctor_dagster import UPKEEP, flag_findings, grpc_finding, upkeep_findings
+from issuetracker_dagster.cli.doctor_instance import (
+    InstanceFacts,
+    daemon_finding,
+    instance_facts,
+    instance_findings,
+)
 from issuetracker_dagster.cli.doctor_machine import (
     Listener,
     disk_finding,
@@ -27,15 +37,20 @@ from issuetracker_dagster.local import children
 from issuetracker_dagster.local.java import find_java
 from issuetracker_dagster.local.ports import choose_ports, is_listening
 from issuetracker_dagster.model.finding import Finding, Level
+from issuetracker_dagster.model.stage import Stage
+from issuetracker_dagster.settings.groups import GROUPS, Group
 from issuetracker_dagster.settings.load import Settings
+from issuetracker_dagster.wiring.checkup.names import name_findings
 from issuetracker_dagster.wiring.checkup.redis import redis_findings
 from issuetracker_dagster.wiring.parts import Wiring
+from issuetracker_dagster.wiring.upkeep import RELAY
 from tests.cli.servers import NOBODY, Operator, at_servers
 from tests.cli.terminal import Terminal
 from tests.cli.toggles import switches
 from tests.waiting import eventually
 
 PROJECT = Path(__file__).resolve().parents[2]
+QUEUED = "run_coordinator: {{module: dagster.core.run_coordinator, class: QueuedRunCoordinator, config: {config}}}"
 
 
 @pytest.fixture
@@ -49,7 +64,15 @@ def well(terminal: Terminal, monkeypatch: pytest.MonkeyPatch, clean_valkey_url: 
     monkeypatch.setenv("DAGSTER_HOME", str(dagster))
     monkeypatch.setenv("DAGSTER_GRPC_MAX_WORKERS", "24")
     monkeypatch.setenv("DAGSTER_CODE_SERVER_MAX_WORKERS", "24")
+    beat(dagster)
     return at
+
+
+def beat(folder: Path, ago_s: float = 0.0) -> None:
+    """The daemon of the Dagster in that folder gave a sign of life then, and none since."""
+    with dg.DagsterInstance.from_config(str(folder)) as instance:
+        for part in instance.get_required_daemon_types():
+            instance.add_daemon_heartbeat(DaemonHeartbeat(time.time() - ago_s, part, "daemon"))
 
 
 def findings(terminal: Terminal) -> list[dict[str, Any]]:
@@ -90,7 +113,8 @@ def test_a_set_up_in_which_all_is_well_has_nothing_to_mend(well: Operator) -> No
         "python", "disk", "ui.exposed", "settings.unknown", "kafka.version", "kafka.topics", "kafka.partitions",
         "kafka.retention", "kafka.message_size", "redis.version", "redis.appendonly", "redis.waitaof", "redis.policy",
         "redis.memory", "clock", "database.version", "database.schema", "dagster.home", "dagster.sensor_threads",
-        "dagster.concurrent_runs", "dagster.grpc_workers", "flags.workers", "flags.queues",
+        "dagster.concurrent_runs", "dagster.grpc_workers", "dagster.daemon", "flags.workers", "flags.queues",
+        "flags.upkeep",
     }  # fmt: skip
     assert well.terminal.does("doctor", "--quiet").endswith(" well, 0 to look at, 0 broken.\n")
 
@@ -119,12 +143,18 @@ def test_queues_that_may_outgrow_the_memory_are_found(well: Operator, monkeypatc
 
 
 @pytest.mark.services
+def test_a_buffer_that_grows_without_end_is_found(well: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PUBLISHER_REDIS_BUFFER_MAX_LEN", "0")
+    assert ills(well.terminal) == {"redis.memory": "warn"}
+    monkeypatch.setenv("PUBLISHER_REDIS_BUFFER_ENABLED", "false")
+    assert "redis.memory" not in ills(well.terminal)
+
+
+@pytest.mark.services
 def test_a_redis_without_waitaof_is_a_warning_and_an_older_one_is_refused(redis7_url: str) -> None:
     (facts,) = redis_facts(connect(redis7_url))
     assert levels(list(redis_findings(facts, Settings(None), facts.now_ms))) == {"redis.waitaof": "warn"}
-    import msgspec
-
-    old = msgspec.structs.replace(facts, version=(6, 2, 7))
+    old = replace(facts, version=(6, 2, 7))
     assert levels(list(redis_findings(old, Settings(None), facts.now_ms)))["redis.version"] == "fail"
 
 
@@ -280,6 +310,16 @@ def test_names_that_nobody_reads_are_found_in_the_environment_and_in_env_files(
     assert found["PARSER_ZSET_MAXSIZE"] == "did you mean PARSER_ZSET_MAX_SIZE?"
 
 
+@pytest.mark.parametrize("group", GROUPS.values(), ids=GROUPS)
+def test_a_mistyped_name_of_every_group_is_found(terminal: Terminal, group: type[Group]) -> None:
+    del terminal
+    names = [f"{group.model_config.get('env_prefix', '')}{field}".upper() for field in group.model_fields]
+    mistyped = [f"{name}X" for name in names if not name.startswith("LOG_")]
+    found = [finding.what.split()[0] for finding in name_findings(mistyped, Settings(None))]
+    assert found == sorted(mistyped)
+    assert levels(list(name_findings(["LOG_LEVELX", "PATH", "HOME"], Settings(None)))) == {}
+
+
 @pytest.mark.services
 @pytest.mark.parametrize(
     ("name", "value", "other"),
@@ -347,22 +387,97 @@ def test_a_running_web_server_is_found_with_its_address(tmp_path: Path) -> None:
 
 def test_too_few_threads_and_runs_of_dagster_are_found(terminal: Terminal) -> None:
     del terminal
-    enough = {"sensors": {"use_threads": True, "num_workers": 8}, "concurrency": {"runs": {"max_concurrent_runs": 50}}}
+    enough = InstanceFacts(sensor_threads=8, concurrent_runs=50, silent_s={})
     settings = Settings(None)
     assert levels(instance_findings(enough, settings)) == {}
-    serial = {**enough, "sensors": {"use_threads": False, "num_workers": 8}}
-    assert levels(instance_findings(serial, settings)) == {"dagster.sensor_threads": "warn"}
-    assert levels(instance_findings({**enough, "sensors": {"use_threads": True, "num_workers": 2}}, settings)) == {
-        "dagster.sensor_threads": "warn"
-    }
-    assert levels(instance_findings({**enough, "concurrency": {"runs": {"max_concurrent_runs": 4}}}, settings)) == {
-        "dagster.concurrent_runs": "fail"
-    }
+    assert levels(instance_findings(replace(enough, concurrent_runs=None), settings)) == {}
+    few_threads, few_runs = replace(enough, sensor_threads=2), replace(enough, concurrent_runs=4)
+    assert levels(instance_findings(few_threads, settings)) == {"dagster.sensor_threads": "warn"}
+    assert levels(instance_findings(few_runs, settings)) == {"dagster.concurrent_runs": "fail"}
     variables = {"DAGSTER_GRPC_MAX_WORKERS": "24", "DAGSTER_CODE_SERVER_MAX_WORKERS": "24"}
     assert grpc_finding(variables).level is Level.OK
     for name in variables:
         assert name in grpc_finding({**variables, name: "4"}).what
         assert grpc_finding({other: "24" for other in variables if other != name}).level is Level.WARN
+
+
+@pytest.mark.parametrize(
+    ("written", "threads", "runs"),
+    [
+        ("", 1, 10),
+        ("sensors: {use_threads: true, num_workers: 9}", 9, 10),
+        ("sensors: {use_threads: false, num_workers: 9}", 1, 10),
+        ("concurrency: {runs: {max_concurrent_runs: 40}}", 1, 40),
+        ("concurrency: {runs: {max_concurrent_runs: -1}}", 1, None),
+        ("run_queue: {max_concurrent_runs: 7}", 1, 7),
+        (QUEUED.format(config="{max_concurrent_runs: {env: MOST_RUNS}}"), 1, 30),
+        (QUEUED.format(config="{}").replace("Queued", "Default"), 1, None),
+    ],
+)
+def test_an_instance_is_judged_by_what_dagster_makes_of_its_yaml(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, threads: int, runs: int | None
+) -> None:
+    monkeypatch.setenv("MOST_RUNS", "30")
+    (tmp_path / "dagster.yaml").write_text(f"telemetry: {{enabled: false}}\n{written}\n")
+    facts = instance_facts(tmp_path, 0.0)
+    assert (facts.sensor_threads, facts.concurrent_runs) == (threads, runs)
+
+
+@pytest.mark.services
+@pytest.mark.parametrize(
+    "written", ["sensors: {use_threads: true, num_workers: {env: MOST}}", "run_queue: [", "run_launcher: {module: a}"]
+)
+def test_a_yaml_that_dagster_refuses_is_found(well: Operator, written: str) -> None:
+    (well.terminal.folder / "dagster" / "dagster.yaml").write_text(written)
+    assert ills(well.terminal) == {"dagster.config": "fail"}
+
+
+@pytest.mark.services
+def test_a_daemon_that_is_dead_or_never_began_is_found_where_one_should_run(
+    well: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = well.terminal.folder / "dagster"
+    beat(folder, ago_s=7_300)
+    (found,) = [found for found in findings(well.terminal) if found["level"] != "ok"]
+    assert (found["rule"], found["level"]) == ("dagster.daemon", "fail")
+    assert found["what"].startswith("the daemon is silent for 2h 1m: no sensor ticks, and no check looks; ")
+    with dg.DagsterInstance.from_config(str(folder)) as instance:
+        instance.wipe_daemon_heartbeats()
+    assert ills(well.terminal) == {"dagster.daemon": "warn"}
+    monkeypatch.delenv("DAGSTER_HOME")
+    shutil.copytree(folder, well.terminal.folder / "home" / "dagster")
+    assert ills(well.terminal) == {}, "no `dev` runs here, and none has to"
+
+
+def test_of_a_daemon_the_part_that_is_silent_is_named() -> None:
+    silent = {"SENSOR": 20.0, "SCHEDULER": 0.0, "QUEUED_RUN_COORDINATOR": None}
+    assert daemon_finding({**silent, "QUEUED_RUN_COORDINATOR": 299.0}).level is Level.OK
+    assert daemon_finding(silent).what == "the daemon is silent: no run starts"
+    assert daemon_finding({**silent, "SENSOR": 301.0}).what.startswith(
+        "the daemon is silent for 5m 1s: no sensor ticks"
+    )
+
+
+def test_upkeep_that_is_off_is_found(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    del terminal
+    assert levels(upkeep_findings(Settings(None), {})) == {}
+    for name, amiss in UPKEEP.items():
+        (found,) = upkeep_findings(Settings(None), {name: False})
+        assert (found.level, found.what) == (Level.WARN, f"{name} is off: {amiss}")
+    monkeypatch.setenv("STAGES_SCHEDULER_ENABLED", "false")
+    (found,) = upkeep_findings(Settings(None), {"seed_scheduler": True})
+    assert found.what.startswith("seed_scheduler is off")
+    assert levels(upkeep_findings(Settings(None), {}, {"STAGES_SCHEDULER_ENABLED": "true"})) == {}
+
+
+def test_every_sensor_and_schedule_that_is_on_at_first_is_watched(terminal: Terminal) -> None:
+    del terminal
+    from issuetracker_dagster.definitions import defs
+
+    repository = defs.get_repository_def()
+    running = {each.name for each in repository.sensor_defs if each.default_status.value == "RUNNING"}
+    running |= {each.name for each in repository.schedule_defs if each.default_status.value == "RUNNING"}
+    assert running == {*UPKEEP, RELAY, *(f"{stage.value}_workers" for stage in Stage)}
 
 
 def test_flags_that_stop_the_pipeline_are_found(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -391,6 +506,9 @@ def test_toggles_are_read_where_dagster_keeps_them(well: Operator) -> None:
         switch("parser_intake", True)
         switch("retry_relay", False)
         assert ills(well.terminal) == {"flags.relay": "fail"}
+        switch("retry_relay", True)
+        switch("health_probe", False)
+        assert ills(well.terminal) == {"flags.upkeep": "warn"}
 
 
 @pytest.mark.services

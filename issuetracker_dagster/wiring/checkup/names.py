@@ -9,12 +9,8 @@ from issuetracker_dagster.model.finding import Finding, ok, warn
 from issuetracker_dagster.model.stage import QUEUED_STAGES
 from issuetracker_dagster.settings.load import Settings, variables
 
-_OWN_PREFIXES = (
-    "KAFKA_", "REDIS_", "PARSER_", "VALIDATE_", "ENRICH_", "FETCH_", "STAGES_", "PURGE_", "PUBLISHER_", "SCHEDULER_",
-    "PRIORITY_", "INGESTION_LOCK_", "CATEGORY_GUARD_", "SHIFT_", "WORKER_", "INTAKE_", "RETRY_", "RECRAWL_",
-    "DLQ_", "ISSUETRACKER_", "METRICS_", "DATABASE_",
-)  # fmt: skip
-"""Of `LOG_` and the like too much belongs to others."""
+_SHARED_PREFIXES = frozenset({"LOG_"})
+"""Too much of it belongs to others."""
 _OTHERS = frozenset(
     {"KAFKA_HOME", "KAFKA_OPTS", "KAFKA_HEAP_OPTS", "KAFKA_LOG4J_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", "REDIS_CLI_AUTH"}
     | {"REDISCLI_AUTH", "ISSUETRACKER_DEV_FAMILY"}
@@ -37,17 +33,22 @@ def names_given(environment: Mapping[str, str], env_file: Path) -> set[str]:
 def name_findings(given: Collection[str], settings: Settings) -> Iterator[Finding]:
     """What is to say of the names that have a value."""
     known = {name for name, _, _ in variables()}
+    own_prefixes = {_prefix(name) for name in known} - _SHARED_PREFIXES
     unread = sorted(
-        name for name in given if name.startswith(_OWN_PREFIXES) and name not in known and name not in _OTHERS
+        name for name in given if _prefix(name) in own_prefixes and name not in known and name not in _OTHERS
     )
     for name in unread:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
         fix = f"did you mean {near[0]}?" if near else "remove it; `issuetracker settings` lists all there are"
         yield warn("settings.unknown", f"{name} is set, and nothing reads a variable of that name", fix)
-    idle = list(_idle(given, settings))
+    idle = list(_idle(known.intersection(given), settings))
     yield from idle
     if not unread and not idle:
         yield ok("settings.unknown", "every variable of our prefixes that is set has a reader and an effect")
+
+
+def _prefix(name: str) -> str:
+    return f"{name.partition('_')[0]}_"
 
 
 def _idle(given: Collection[str], settings: Settings) -> Iterator[Finding]:

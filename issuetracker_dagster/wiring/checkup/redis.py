@@ -68,6 +68,16 @@ def _policy(facts: RedisFacts) -> Finding:
 
 
 def _memory(facts: RedisFacts, settings: Settings, servers: int) -> Finding:
+    if (
+        not settings.publish.publisher_redis_buffer_max_len
+        and settings.publish.publisher_redis_buffer_enabled is not False
+    ):
+        return warn(
+            "redis.memory",
+            "the buffer before Kafka has no limit: while Kafka is out it grows until Redis is full, and then refuses "
+            "what comes",
+            "a PUBLISHER_REDIS_BUFFER_MAX_LEN that fits into its memory",
+        )
     limit = facts.maxmemory or facts.system_memory
     entries = sum(settings.queue(stage.value).zset_max_size for stage in QUEUED_STAGES)
     entries += 2 * settings.publish.publisher_redis_buffer_max_len
