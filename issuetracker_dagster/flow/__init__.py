@@ -7,7 +7,7 @@
 - `intake`       Kafka to a stage queue
 - `sources`      where a shift takes its work from: a stage queue, or
 - `direct`       Kafka itself, or
-- `frontier`     the fetch topics and what waited for its host
+- `frontier`     the fetch topics and what waited for its host; `fair_pool` leaves slots to other hosts
 - `shelf`        between the thread that reads and the threads that work
 - `handle`       one message through its stage
 - `work`         a crew of slots that claims, handles and settles; `shift` runs crews until its time is over

@@ -225,10 +225,10 @@ class FetchSource:
 
     def _lines_up(self, delivery: Delivery) -> bool:
         """Behind others of its host, with all of them that were read: an archive comes by thousands, others wait."""
-        host = _host_of(delivery)
+        host = host_of_record(delivery)
         if not host or not self._frontier.waiting(host):
             return False
-        company = self._shelf.take_those(lambda other: _host_of(other) == host)
+        company = self._shelf.take_those(lambda other: host_of_record(other) == host)
         try:
             self._frontier.line_up(host, [queue_entry(one.message) for one in (delivery, *company)])
         except Exception:
@@ -240,7 +240,7 @@ class FetchSource:
         return True
 
 
-def _host_of(delivery: Delivery) -> str:
+def host_of_record(delivery: Delivery) -> str:
     """The authority of a crawl job from Kafka; empty for one that doesn't decode, which its handler will refuse."""
     if not isinstance(delivery.receipt, Record):
         return ""

@@ -10,6 +10,7 @@ from issuetracker_dagster.adapters.local_starts import LocalStarts
 from issuetracker_dagster.adapters.redis.starts import RedisStarts
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.flow.direct import DirectSource, TopicFeed
+from issuetracker_dagster.flow.fair_pool import FairSource
 from issuetracker_dagster.flow.flood import FloodGuard
 from issuetracker_dagster.flow.flood_gate import GatedSource, NotedWork
 from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
@@ -113,10 +114,12 @@ def _fetch_crew(wiring: Wiring, row: StageRow, handler: Handler[Any]) -> Supplie
     lease_ms = row.lease_ms(wiring.settings)
     starts = _starts(wiring, row, has_redis=True)
     frontier_feed = FrontierFeed(wiring.frontier, shelves, wiring.producer, wiring.clock, lease_ms)
+    sources = {
+        priority: FetchSource(feed, wiring.frontier, shelf, starts, wiring.clock, lease_ms)
+        for priority, shelf in shelves.items()
+    }
     pools = [
-        Pool(
-            FetchSource(feed, wiring.frontier, shelves[priority], starts, wiring.clock, lease_ms), size, priority.label
-        )
+        Pool(FairSource(sources[priority], size, wiring.clock), size, priority.label)
         for priority, size in sizes.items()
     ]
     return SuppliedCrew(
