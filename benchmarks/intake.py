@@ -43,7 +43,6 @@ def measure(say: Say) -> Result:
                 "KAFKA_BOOTSTRAP_SERVERS": kafka.address,
                 "REDIS_URL": redis.address,
                 "DATABASE_URL": f"sqlite:///{folder / 'bench.db'}",
-                "PARSER_ZSET_ENTRY_TTL": "0",
             }
             upgrade(environment["DATABASE_URL"])
             with wiring_of(environment, folder) as wiring:

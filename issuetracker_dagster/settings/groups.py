@@ -88,7 +88,7 @@ class QueueSettings(Group):
     )
     zset_queue_key: QueueKey = Field("queue", description="Redis key of the queue, without braces")
     zset_max_size: Positive = Field(100_000, description="most entries that the queue holds")
-    zset_entry_ttl: Duration = duration("24h", "older entries go to the DLQ with the reason expired")
+    zset_entry_ttl: Interval = duration("24h", "older entries go to the DLQ with the reason expired")
     zset_overflow: Literal["evict", "backpressure"] = Field(
         "evict",
         description=(

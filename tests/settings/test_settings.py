@@ -31,6 +31,7 @@ def test_defaults_are_those_of_the_contract() -> None:
     [
         ("PARSER_ZSET_LEASE", "soon", "a duration such as 500ms, 30s, 5m, 24h or 7d"),
         ("PRIORITY_RULES_REFRESH_INTERVAL", "0", "a duration longer than 0, such as 500ms, 30s, 5m"),
+        ("ENRICH_ZSET_ENTRY_TTL", "0", "a duration longer than 0"),
         ("WORKER_HEARTBEAT", "0s", "a duration longer than 0"),
         ("FETCH_MAX_BYTES", "big", "a size such as 10MB"),
         ("FETCH_ROBOTS", "maybe", "'obey' or 'ignore'"),
