@@ -1,5 +1,6 @@
 """One browser a renderer: started for the first page, replaced, bounded, and gone with whoever started it."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -51,6 +52,14 @@ def test_the_browser_is_started_for_the_first_page_and_ends_with_the_renderer() 
     renderer.close()
     with pytest.raises(RendererBusy, match="closed"):
         renderer.reserve(is_urgent=True, wait_ms=0)
+
+
+def test_a_ctrl_c_at_the_terminal_goes_past_driver_and_browser() -> None:
+    """It reaches the group of the worker, which finishes the pages in hand."""
+    with running_renderer() as renderer:
+        render(renderer, PAGE)
+        assert browsers()
+        assert os.getpgrp() not in {os.getpgid(one.pid) for one in browsers()}
 
 
 def test_after_its_pages_the_browser_is_replaced() -> None:

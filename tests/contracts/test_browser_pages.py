@@ -257,6 +257,24 @@ def test_hundreds_of_megabytes_end_the_page_and_nothing_else(renderer: BrowserRe
     assert "words of the article" in text(renderer, request(shell(WRITE)))
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "for (;;) console.log('x'.repeat(1e6) + Math.random())",
+        "setInterval(() => { for (let count = 0; count < 500; count++) fetch('/flood?' + Math.random()) }, 1)",
+        "setInterval(() => { for (let count = 0; count < 500; count++) location = '/flood?' + Math.random() }, 1)",
+        "setInterval(() => { for (let count = 0; count < 50; count++) Promise.reject('x'.repeat(1e5)) }, 1)",
+        "setInterval(() => new Worker(URL.createObjectURL(new Blob(['for (;;);']))), 1)",
+    ],
+    ids=["messages", "requests", "navigations", "errors", "workers"],
+)
+def test_a_flood_ends_with_its_page(renderer: BrowserRenderer, site: Site, script: str) -> None:
+    asked = request(f"<p>{WORDS}<script>{script}</script>", site.url("/page"), timeout_ms=4_000)
+    with contextlib.suppress(TransientError):
+        assert WORDS.strip() in text(renderer, asked)
+    assert "words of the article" in text(renderer, request(shell(WRITE)))
+
+
 def test_names_in_a_page_dont_hide_it_from_being_measured(renderer: BrowserRenderer) -> None:
     names = "<form><input name=attributes><input name=nodeName></form><img name=documentElement><img name=readyState>"
     overrides = "Document.prototype.createTreeWalker = () => null; Element.prototype.outerHTML = ''"

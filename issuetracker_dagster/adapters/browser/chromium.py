@@ -44,7 +44,8 @@ class BrowserLoop(asyncio.SelectorEventLoop):
         self._started: list[asyncio.SubprocessTransport] = []
 
     async def subprocess_exec(self, *args: Any, **options: Any) -> Any:
-        transport, protocol = await super().subprocess_exec(*args, **options)
+        # In a session of its own, since Ctrl-C at a terminal is meant for the worker, which still wants its pages.
+        transport, protocol = await super().subprocess_exec(*args, **options, start_new_session=True)
         self._started.append(transport)
         return transport, protocol
 
@@ -65,9 +66,13 @@ class Child:
         except psutil.Error:
             self._process = None
 
+    @property
+    def pid(self) -> int:
+        return self._transport.get_pid()
+
     def end(self) -> None:
-        """Kill what is left of it. psutil compares start times, so that a number given to another is left alone."""
-        if self._process:
+        """Kill what is left of it and of those below."""
+        if self._process:  # which knows when it was started: a number that was given to another is left alone
             with contextlib.suppress(psutil.Error):
                 for process in (*self._process.children(recursive=True), self._process):
                     with contextlib.suppress(psutil.Error):
@@ -128,14 +133,18 @@ class Chromium:
         _end(self._children)
 
     async def _watch_memory(self, session: CDPSession, most: int) -> None:
-        """A page that takes too much loses its process; the others, in processes of their own, don't notice."""
+        """A page that takes too much loses its process; the others, in processes of their own, don't notice.
+
+        The driver is looked at, too: a page can flood it with messages.
+        """
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
             try:
                 found = await _in_time(session.send("SystemInfo.getProcessInfo"))
             except (Error, TimeoutError):
                 continue  # a browser that is gone or hangs is found out by those who use it
-            for pid in (int(one["id"]) for one in found["processInfo"]):
+            pids = [int(one["id"]) for one in found["processInfo"]]
+            for pid in (*pids, *(child.pid for child in self._children)):
                 with contextlib.suppress(psutil.Error):
                     process = psutil.Process(pid)
                     if process.memory_info().rss > most:

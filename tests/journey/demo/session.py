@@ -22,8 +22,9 @@ from tests.waiting import eventually
 ROOT = Path(__file__).resolve().parents[3]
 POINTERS = ("KAFKA_BOOTSTRAP_SERVERS", "REDIS_URL", "DATABASE_URL", "ISSUETRACKER_HOME")
 """Variables that would lead a demo to somebody else's servers."""
-SETTINGS = {"PRIORITY_RULES_REFRESH_INTERVAL": "1m"}
-"""The schedule looks once a minute at most; by default it would take five."""
+SETTINGS = {"PRIORITY_RULES_REFRESH_INTERVAL": "1m", "FETCH_RENDER_PAGES": "0"}
+"""The schedule looks once a minute at most; by default it would take five. Nothing is rendered, so that each crawl
+of the live tickers brings an upgrade about."""
 
 
 class Demo:
