@@ -1,1 +1,1 @@
-"""The world behind the ports: `kafka`, `redis`, `sql`, `http`, `browser`, `clock`, `memory` (the fakes). No decisions here."""
+"""The world behind the ports: `kafka`, `redis`, `sql`, `http`, `browser`, `clock`; `memory` has the fakes. No decisions."""
