@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from issuetracker_dagster.cli.services import services_of
-from issuetracker_dagster.errors import IssueTrackerError, TopicMissing
+from issuetracker_dagster.errors import IssueTrackerError
 from issuetracker_dagster.flow.shift import PAUSED
 from issuetracker_dagster.local.dev_status import dagster_status
 from issuetracker_dagster.local.endpoints import ServiceStatus
@@ -95,9 +95,8 @@ def _mode(wiring: Wiring) -> str:
 
 def _lags(wiring: Wiring) -> Table | str:
     table = Table("topic", "unread", title="Topics")
-    try:
-        lags = wiring.lags()
-    except TopicMissing:
+    lags = wiring.lags()
+    if not lags:
         return "Topics: no topics yet; the first worker makes them."
     for topic, lag in lags.items():
         table.add_row(topic.value, str(lag))

@@ -69,7 +69,7 @@ def judge_depth(state: QueueState) -> dg.AssetCheckResult:
         worst = max(worst, level)
         if level:
             told.append(f"{taken} are {_and_better(priority)}")
-    said = f"{held} entries held, {state.max_size} at most"
+    said = f"{held} entries held, {depth.ready} of them ready, of which {state.max_size} find room"
     if told:
         variable = state.stage.name
         said = (
@@ -89,19 +89,25 @@ def _and_better(priority: Priority) -> str:
 def judge_age(state: QueueState) -> dg.AssetCheckResult:
     """Whether the oldest ready entry of each priority will be worked on in time, and before it expires."""
     ages = {priority: band.oldest_age_ms for priority, band in state.depth.bands.items() if band.ready}
-    bounds = state.entry_ttl_ms * OLD_SHARE, state.entry_ttl_ms * VERY_OLD_SHARE
+    bounds = Limits(state.entry_ttl_ms * OLD_SHARE, state.entry_ttl_ms * VERY_OLD_SHARE)
     levels = {
         # In whole seconds: what is told is judged.
-        priority: state.age_limits.of(priority).at_most(*bounds).level(age_ms // 1000 * 1000)
+        priority: state.age_limits.of(priority).at_most(bounds).level(age_ms // 1000 * 1000)
         for priority, age_ms in ages.items()
     }
     late = [priority for priority, level in levels.items() if level]
     expires = f"entries expire after {exact_duration(state.entry_ttl_ms)}"
     if late:
         told = "; ".join(f"the oldest {p.label} entry has waited {about_duration(ages[p])}" for p in sorted(late))
+        # That share is taken from the better ones: no help when high itself is late.
+        helps = (
+            f"{state.stage.name}_ZSET_MAX_WAIT=30m gives what waited longer a share of the claims"
+            if Priority.LOW in late and Priority.HIGH not in late
+            else f"{state.stage.name}_SLOTS or {state.stage.name}_WORKER_COUNT gives it more workers"
+        )
         said = (
             f"{told}; {expires}. `issuetracker top` shows whether {state.stage} is worked on and which priority takes "
-            f"the workers; {state.stage.name}_ZSET_MAX_WAIT=30m gives what waited longer a share of the claims"
+            f"the workers; {helps}"
         )
     else:
         oldest = max(ages.values(), default=0)

@@ -28,9 +28,13 @@ class Limits(msgspec.Struct, frozen=True):
             return Level.ERROR
         return Level.WARN if self.warn and figure > self.warn else Level.WELL
 
-    def at_most(self, warn: float, error: float) -> "Limits":
-        """The same limits, none of them beyond these."""
-        return Limits(min(self.warn or warn, warn), min(self.error or error, error))
+    def at_most(self, bounds: "Limits") -> "Limits":
+        """The same limits, none of them beyond that of `bounds`."""
+        return Limits(_lower(self.warn, bounds.warn), _lower(self.error, bounds.error))
+
+
+def _lower(one: float, other: float) -> float:
+    return min(one or other, other or one)
 
 
 class LimitsByBand(msgspec.Struct, frozen=True):

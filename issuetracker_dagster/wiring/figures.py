@@ -4,13 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from issuetracker_dagster.errors import TopicMissing
 from issuetracker_dagster.flow.dlq_index import DLQ_GROUP
 from issuetracker_dagster.model.letters import LetterFilter
 from issuetracker_dagster.model.overview import BuffersView, BufferView, DeadLettersView, RulesView
 from issuetracker_dagster.model.queue import QueueDepth
 from issuetracker_dagster.model.readings import Readings
-from issuetracker_dagster.model.stage import FACTS, QUEUED_STAGES, Stage, Topic
+from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage, Topic
 from issuetracker_dagster.ports.locks import Heartbeat
 from issuetracker_dagster.wiring.buffering import buffer_health
 from issuetracker_dagster.wiring.parts import Wiring
@@ -83,14 +82,8 @@ def _buffers(wiring: Wiring) -> BuffersView:
 
 def kafka_figures(wiring: Wiring) -> KafkaFigures:
     """Unread messages of every topic that somebody of ours reads."""
-    readers = [(facts.group, topic) for facts in FACTS.values() for topic in facts.inputs] + [(DLQ_GROUP, Topic.DLQ)]
-    unread: dict[Topic, int] = {}
-    for group, topic in readers:
-        try:
-            unread[topic] = sum(wiring.lag.lag(group, [topic.value]).values())
-        except TopicMissing:
-            continue  # nothing was ever started here; Kafka itself is there
-    return KafkaFigures(unread=unread)
+    unread, letters = dict(wiring.lags()), wiring.lag_of(DLQ_GROUP, Topic.DLQ)
+    return KafkaFigures(unread=unread if letters is None else {**unread, Topic.DLQ: letters})
 
 
 def sql_figures(wiring: Wiring) -> SqlFigures:

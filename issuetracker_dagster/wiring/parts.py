@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from issuetracker_dagster.adapters.kafka.arrivals import KafkaArrivals
 from issuetracker_dagster.adapters.kafka.intake import KafkaIntakeReader
 from issuetracker_dagster.adapters.kafka.letters import KafkaLetterReader
+from issuetracker_dagster.adapters.kafka.oldest import KafkaOldest
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
+from issuetracker_dagster.errors import TopicMissing
 from issuetracker_dagster.flow.dedupe import DedupeTimes
 from issuetracker_dagster.flow.dlq_index import DLQ_GROUP, DeadLetterIndexer
 from issuetracker_dagster.flow.intake import ZSetIntake
@@ -212,10 +214,17 @@ class Wiring(Buffering):
         )
 
     def lags(self) -> Mapping[Topic, int]:
-        """Unread messages of each topic that a stage reads; raises `LagUnknown`."""
-        found: dict[Topic, int] = {}
-        for facts in FACTS.values():
-            by_partition = self.lag.lag(facts.group, [topic.value for topic in facts.inputs])
-            for topic in facts.inputs:
-                found[topic] = sum(count for (name, _), count in by_partition.items() if name == topic.value)
-        return found
+        """Unread messages of each topic that a stage reads, but of none that doesn't exist; raises `LagUnknown`."""
+        asked = [(topic, self.lag_of(facts.group, topic)) for facts in FACTS.values() for topic in facts.inputs]
+        return {topic: lag for topic, lag in asked if lag is not None}
+
+    def lag_of(self, group: str, topic: Topic) -> int | None:
+        """Messages of a topic that the group hasn't read; None without the topic. Raises `LagUnknown`."""
+        try:
+            return sum(self.lag.lag(group, [topic.value]).values())
+        except TopicMissing:
+            return None
+
+    @property
+    def oldest(self) -> KafkaOldest:
+        return self._part("oldest", lambda: KafkaOldest(self.kafka))

@@ -120,6 +120,30 @@ def test_a_worker_that_lives_is_never_near_its_deadline() -> None:
     assert near_ms(lease_ms) < lease_ms - lease_ms / 3
 
 
+@pytest.mark.parametrize(
+    ("late", "helps"),
+    [
+        ({Priority.HIGH: 1_900}, "PARSER_SLOTS"),
+        ({Priority.NORMAL: 3_700}, "PARSER_WORKER_COUNT"),
+        ({Priority.LOW: 43_300}, "PARSER_ZSET_MAX_WAIT"),
+        ({Priority.NORMAL: 3_700, Priority.LOW: 43_300}, "PARSER_ZSET_MAX_WAIT"),
+        ({Priority.HIGH: 1_900, Priority.LOW: 43_300}, "PARSER_SLOTS"),
+    ],
+)
+def test_a_share_of_the_claims_is_advised_when_low_is_late_and_high_is_not(
+    late: dict[Priority, int], helps: str
+) -> None:
+    said = judge_age(state(QueueDepth({band: BandDepth(1, age_s * 1000) for band, age_s in late.items()}))).description
+    assert helps in (said or "")
+    assert ("ZSET_MAX_WAIT" in (said or "")) is (helps == "PARSER_ZSET_MAX_WAIT")
+
+
+def test_what_is_leased_or_delayed_comes_on_top_of_the_room_and_is_told_so() -> None:
+    bands = {Priority.LOW: BandDepth(90)}
+    said = judge_depth(state(QueueDepth(bands, leased=20, delayed=30))).description or ""
+    assert "140 entries held, 90 of them ready, of which 100 find room" in said
+
+
 def test_ages_are_told_as_people_write_them() -> None:
     told = judge_age(state(QueueDepth({Priority.LOW: BandDepth(1, 5_405_000)}))).description
     assert told == "the oldest entry has waited 1h 30m; entries expire after 1d"

@@ -24,8 +24,13 @@ def test_a_figure_may_reach_a_limit_and_zero_is_none(limits: Limits, figure: int
 
 
 def test_bounds_hold_where_no_lower_limit_is_set() -> None:
-    assert Limits(10, 0).at_most(5, 50) == Limits(5, 50)
-    assert Limits(0, 40).at_most(50, 50) == Limits(50, 40)
+    assert Limits(10, 0).at_most(Limits(5, 50)) == Limits(5, 50)
+    assert Limits(0, 40).at_most(Limits(50, 50)) == Limits(50, 40)
+
+
+def test_a_bound_of_zero_is_none() -> None:
+    assert Limits(10, 20).at_most(Limits(0, 0)) == Limits(10, 20)
+    assert Limits(0, 0).at_most(Limits(0, 0)) == Limits(0, 0)
 
 
 def test_each_priority_has_its_own() -> None:

@@ -36,7 +36,7 @@ class KafkaUnread:
                 consumer = opened(KafkaConsumer, connection.consumer_options())
                 self._clients = consumer, GroupOffsets(connection, timeout_ms=self._timeout_ms)
             consumer, offsets = self._clients
-            left = self._seek(connection, consumer, offsets, group, topic)
+            left = stand_at_unread(connection, consumer, offsets, group, topic, timeout_ms=self._timeout_ms)
             return _search(connection, consumer, left, wanted, limit, time.monotonic() + within_s)
 
     def close(self) -> None:
@@ -47,31 +47,36 @@ class KafkaUnread:
             consumer.close(autocommit=False, timeout_ms=CLOSE_TIMEOUT_MS)
             self._clients = None
 
-    def _seek(
-        self,
-        connection: KafkaConnection,
-        consumer: KafkaConsumer,
-        offsets: GroupOffsets,
-        group: str,
-        topic: str,
-    ) -> dict[KafkaPartition, int]:
-        """Stand at the first unread record of each partition; returns where each ends."""
-        name = connection.topic_name(topic)
-        partitions = [KafkaPartition(name, number) for number in sorted(consumer.partitions_for_topic(name) or ())]
-        if not partitions:
-            return {}
-        committed = offsets.committed(group)
-        beginning = consumer.beginning_offsets(partitions, timeout_ms=self._timeout_ms)
-        end = consumer.end_offsets(partitions, timeout_ms=self._timeout_ms)
-        starts = {}
-        for partition in partitions:
-            at = committed.get((topic, partition.partition))
-            starts[partition] = max(beginning[partition], at.offset if at else 0)
-        unread = {partition: end[partition] for partition in partitions if starts[partition] < end[partition]}
-        consumer.assign(list(unread))
-        for partition in unread:
-            consumer.seek(partition, starts[partition])
-        return unread
+
+def stand_at_unread(
+    connection: KafkaConnection,
+    consumer: KafkaConsumer,
+    offsets: GroupOffsets,
+    group: str,
+    topic: str,
+    *,
+    timeout_ms: int,
+) -> dict[KafkaPartition, int]:
+    """Have `consumer` read on from the first unread record of each partition that has one; returns where each ends.
+
+    Without the topic there is none. Raises `KafkaError`.
+    """
+    name = connection.topic_name(topic)
+    partitions = [KafkaPartition(name, number) for number in sorted(consumer.partitions_for_topic(name) or ())]
+    if not partitions:
+        return {}
+    committed = offsets.committed(group)
+    beginning = consumer.beginning_offsets(partitions, timeout_ms=timeout_ms)
+    end = consumer.end_offsets(partitions, timeout_ms=timeout_ms)
+    starts = {}
+    for partition in partitions:
+        at = committed.get((topic, partition.partition))
+        starts[partition] = max(beginning[partition], at.offset if at else 0)
+    unread = {partition: end[partition] for partition in partitions if starts[partition] < end[partition]}
+    consumer.assign(list(unread))
+    for partition in unread:
+        consumer.seek(partition, starts[partition])
+    return unread
 
 
 def _search(
