@@ -10,11 +10,14 @@ from issuetracker_dagster.defs.dlq import dlq_index, redrive_job
 from issuetracker_dagster.defs.dlq_checks import dlq_checks
 from issuetracker_dagster.defs.drain import drain_job, drain_schedule
 from issuetracker_dagster.defs.extraction_checks import extraction_check, rules_match_check
+from issuetracker_dagster.defs.frontier_checks import frontier_check
 from issuetracker_dagster.defs.history import purge_job, purge_schedule
 from issuetracker_dagster.defs.intakes import intake_sensors
 from issuetracker_dagster.defs.lag_checks import lag_checks
 from issuetracker_dagster.defs.losses import loss_checks
 from issuetracker_dagster.defs.queue_moves import move_job
+from issuetracker_dagster.defs.reach_checks import reach_checks
+from issuetracker_dagster.defs.render_checks import rendering_check
 from issuetracker_dagster.defs.reparse import reparse_job, reparsed_contents
 from issuetracker_dagster.defs.retry_checks import retry_check
 from issuetracker_dagster.defs.rules import refresh_job, refresh_schedule, rules_check
@@ -35,8 +38,17 @@ end_quickly()
 defs = dg.Definitions(
     assets=[*asset_specs(_settings), reparsed_contents(_settings), issue_digest],
     asset_checks=[
-        *(*queue_checks(), *buffer_checks(), *lag_checks(), *work_checks(), *dlq_checks(), *loss_checks()),
-        *(retry_check, rules_check, freshness_check, rules_match_check, extraction_check),
+        *(
+            *reach_checks(),
+            *queue_checks(),
+            *buffer_checks(),
+            *lag_checks(),
+            *work_checks(),
+            *dlq_checks(),
+            *loss_checks(),
+        ),
+        *(retry_check, frontier_check, rules_check, freshness_check, rules_match_check, extraction_check),
+        rendering_check,
     ],
     jobs=[*shift_jobs(), drain_job(), refresh_job, redrive_job, purge_job, reparse_job, move_job, digest_job],
     schedules=[drain_schedule(_settings), refresh_schedule, purge_schedule, digest_schedule],

@@ -13,10 +13,11 @@
 - `reparse`     stored pages are read again, by a form or by day
 - `digest`      the hourly report of the fastest issues
 - `left_over`   ends the runs of a Dagster that is gone
-- `upkeep`      sensors for due retries, due seeds and health; `health` is what the probe tells
+- `upkeep`      sensors for due retries, due seeds and health; `health` is who the probe asks, `news` what of it is told
 - `sources`     the check that every source was fetched lately
 - `losses`      checks on what waits in Redis alone, by what the probe remembers
 - `assets`      topics, queues and tables with their lineage; `asset_facts` what each shows beside it
-- `checks`      judge the queues; `lag_checks` topics, `work_checks` workers and intakes, `retry_checks` the retries,
-                `extraction_checks` what parsing yields. `results` is what all checks share
+- `checks`      judge the queues; `reach_checks` the servers, `lag_checks` topics, `frontier_checks` what waits for its
+                host, `work_checks` workers and intakes, `retry_checks` the retries,
+                `extraction_checks` what parsing yields, `render_checks` the browser. `results` is what all checks share
 """

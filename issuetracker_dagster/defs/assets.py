@@ -1,4 +1,5 @@
-"""Buffers, topics, queues and tables as external assets, in the lineage of the journey. Dagster never makes them."""
+"""Buffers, topics, queues and tables as external assets, in the lineage of the journey, and beside it the servers that
+hold them. Dagster never makes them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -20,10 +21,17 @@ from issuetracker_dagster.model.stage import CRAWL_TOPICS, FACTS, QUEUED_STAGES,
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.losses import FRONTIER as WAITING_LINES
 from issuetracker_dagster.wiring.losses import HOLDINGS, RETRY_SET, holding_of
+from issuetracker_dagster.wiring.servers import KAFKA, REDIS, SQL
 
 RETRIES = dg.AssetKey(["redis", "retries"])
 FRONTIER = dg.AssetKey(["redis", "frontier"])
 BUFFERED = (Topic.CRAWL_NORMAL, Topic.CRAWL_LOW)
+
+SERVERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    KAFKA: ("Kafka, which carries the messages.", ("KAFKA_BOOTSTRAP_SERVERS", "KAFKA_SECURITY_PROTOCOL")),
+    REDIS: ("Redis, which orders the work and keeps what waits.", ("REDIS_URL", "REDIS_CLUSTER")),
+    SQL: ("The database of rules, pages and results.", ("DATABASE_URL",)),
+}
 
 TABLES: dict[str, tuple[Stage, ...]] = {
     "raw_contents": (Stage.FETCH,),
@@ -54,6 +62,11 @@ def table_key(name: str) -> dg.AssetKey:
     return dg.AssetKey(["sql", name])
 
 
+def server_key(server: str) -> dg.AssetKey:
+    """`servers/kafka`, `servers/redis`, `servers/sql`."""
+    return dg.AssetKey(["servers", server])
+
+
 def _inputs(stage: Stage) -> list[dg.AssetKey]:
     """What a stage's results come from: its queue, or its topics and what waited for its host."""
     if stage in QUEUED_STAGES:
@@ -62,8 +75,10 @@ def _inputs(stage: Stage) -> list[dg.AssetKey]:
 
 
 def asset_specs(settings: Settings) -> list[dg.AssetSpec]:
-    """Every external asset: seeds, buffers, topics, queues, tables; in groups that follow each other as stages do."""
+    """Every external asset: servers, seeds, buffers, topics, queues, tables; in groups that follow each other as stages
+    do."""
     return [
+        *_server_specs(),
         *_entry_specs(),
         *_buffer_specs(),
         *_topic_specs(settings),
@@ -71,6 +86,11 @@ def asset_specs(settings: Settings) -> list[dg.AssetSpec]:
         *_waiting_specs(),
         *_table_specs(),
     ]
+
+
+def _server_specs() -> Iterator[dg.AssetSpec]:
+    for server, (said, variables) in SERVERS.items():
+        yield dg.AssetSpec(server_key(server), **described(server, "servers", said, OUTAGES_GUIDE, *variables))
 
 
 def _entry_specs() -> Iterator[dg.AssetSpec]:

@@ -13,9 +13,6 @@ from issuetracker_dagster.wiring.parts import Wiring
 
 AssetEvent = dg.AssetObservation | dg.AssetCheckEvaluation
 
-FULL_SHARE = 0.8
-"""Share of `PUBLISHER_REDIS_BUFFER_MAX_LEN` above which a buffer counts as too full: the oldest jobs will fall out."""
-
 
 def buffer_observations(found: Iterable[BufferHealth]) -> Iterator[dg.AssetObservation]:
     """The figures of each buffer, as runless events."""
@@ -36,14 +33,14 @@ def _figures(health: BufferHealth) -> dict[str, int | float | bool]:
 
 def judge_backlog(health: BufferHealth) -> dg.AssetCheckResult:
     """Whether the buffer has room left."""
-    backlog, limit = health.state.backlog, int(health.max_len * FULL_SHARE)
-    is_full = bool(health.max_len) and backlog > limit
-    room = f"more than {limit} of {health.max_len} would be too many" if health.max_len else "there is no limit"
-    helps = (
-        ". When it is full, the oldest go to the DLQ: PUBLISHER_REDIS_BUFFER_MAX_LEN makes room, and more workers of "
-    )
-    said = f"{backlog} jobs wait; {room}" + (f"{helps}fetch work it off" if is_full else "")
-    level = Level.WARN if is_full else Level.WELL
+    backlog, most = health.state.backlog, health.max_len
+    level = health.full_limits.level(backlog / most) if most else Level.WELL
+    said = f"{backlog} jobs wait; " + (f"there is room for {most}" if most else "there is no limit")
+    if level is not Level.WELL:
+        said += (
+            ", and that is more than CHECK_BUFFER_WARN or CHECK_BUFFER_ERROR allows. When it is full, the oldest go to "
+            "the DLQ: PUBLISHER_REDIS_BUFFER_MAX_LEN makes room, and more workers of fetch work it off"
+        )
     return result(buffer_key(health.topic), "backlog", level, said, _figures(health))
 
 

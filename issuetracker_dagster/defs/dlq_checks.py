@@ -6,89 +6,70 @@ from collections.abc import Mapping
 import dagster as dg
 
 from issuetracker_dagster.defs.assets import topic_key
-from issuetracker_dagster.defs.results import as_evaluation
-from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.defs.results import as_evaluation, result
 from issuetracker_dagster.flow.dlq_index import DLQ_GROUP
 from issuetracker_dagster.flow.shift import PAUSED
 from issuetracker_dagster.model.dlq_health import HOUR_MS, DlqHealth
+from issuetracker_dagster.model.limits import Level, Limits
 from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage, Topic
+from issuetracker_dagster.settings.groups import CheckSettings
 from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.workers import modes_of_workers
 
 DLQ = topic_key(Topic.DLQ)
-RATE_WARN, RATE_ERROR = 100, 1_000
-"""Letters an hour of all stages. A crawl of the open web always has some dead links; hundreds have a cause."""
-SHARE_WARN, SHARE_ERROR = 0.05, 0.25
-"""Share of what a stage handled within an hour."""
+RATE, SHARE, PAUSES = "rate", "share", "pauses"
 SHARE_FLOOR = 20
 """Letters an hour below which no share is judged: three of ten say nothing."""
 _NAMED = 3
 _TOPICS = tuple(topic.value for topic in Topic if topic is not Topic.DLQ)
 
 
-def judge_rate(health: DlqHealth) -> dg.AssetCheckResult:
+def judge_rate(health: DlqHealth, check: CheckSettings) -> dg.AssetCheckResult:
     """Whether no more than a few messages died within the last hour."""
-    said = f"{health.total} letters in the last hour; more than {RATE_WARN} would be too many"
+    limits = Limits(check.dead_warn, check.dead_error)
+    level = limits.level(health.total)
+    said = f"{health.total - health.unindexed} letters of the last hour are in the index"
     if health.unindexed:
-        said += f". {health.unindexed} of them aren't indexed yet: if that stays, see the ticks of the sensor dlq_index"
-    return dg.AssetCheckResult(
-        passed=health.total <= RATE_WARN,
-        severity=dg.AssetCheckSeverity.ERROR if health.total > RATE_ERROR else dg.AssetCheckSeverity.WARN,
-        asset_key=DLQ,
-        check_name="rate",
-        description=said if health.total <= RATE_WARN else f"{said}. {_advice(health)}",
-        metadata={
-            "letters": health.total,
-            "unindexed": health.unindexed,
-            **{stage.value: health.of_stage(stage) for stage in Stage},
-        },
-    )
+        said += (
+            f", and {health.unindexed} on the topic aren't yet, which count as new whatever their age: if they stay, "
+            "see the ticks of the sensor dlq_index"
+        )
+    if level is not Level.WELL:
+        most = limits.error if level is Level.ERROR else limits.warn
+        said += f". That is more than {most:.0f}. {_advice(health)}"
+    by_stage = {stage.value: health.of_stage(stage) for stage in Stage}
+    return result(DLQ, RATE, level, said, {"letters": health.total, "unindexed": health.unindexed, **by_stage})
 
 
-def judge_share(health: DlqHealth) -> dg.AssetCheckResult:
+def judge_share(health: DlqHealth, check: CheckSettings) -> dg.AssetCheckResult:
     """Whether every stage gives up only a small share of what it handles."""
-    judged = [stage for stage in Stage if health.of_stage(stage) >= SHARE_FLOOR]
-    bad = [stage for stage in judged if health.share(stage) > SHARE_WARN]
-    told = "; ".join(
-        f"{stage.value} gave up {health.of_stage(stage)} of about {health.handled(stage)} messages "
-        f"({health.share(stage):.0%}) in the last hour"
-        for stage in bad
-    )
-    return dg.AssetCheckResult(
-        passed=not bad,
-        severity=(
-            dg.AssetCheckSeverity.ERROR
-            if any(health.share(stage) > SHARE_ERROR for stage in bad)
-            else dg.AssetCheckSeverity.WARN
-        ),
-        asset_key=DLQ,
-        check_name="share",
-        description=(
-            f"{told}. {_advice(health)}"
-            if bad
-            else f"no stage gave up more than {SHARE_WARN:.0%} of what it handled in the last hour"
-        ),
-        metadata={f"{stage.value}_share": round(health.share(stage), 4) for stage in Stage},
-    )
+    limits = Limits(check.dead_share_warn, check.dead_share_error)
+    levels = {stage: limits.level(health.share(stage)) for stage in Stage if health.of_stage(stage) >= SHARE_FLOOR}
+    bad = [stage for stage, level in levels.items() if level is not Level.WELL]
+    said = f"no stage gave up more than {limits.warn:.0%} of what it handled in the last hour"
+    if bad:
+        told = "; ".join(
+            f"{stage.value} gave up {health.of_stage(stage)} of about {health.handled(stage)} messages "
+            f"({health.share(stage):.0%}) in the last hour"
+            for stage in bad
+        )
+        said = f"{told}. {_advice(health)}"
+    figures = {f"{stage.value}_share": round(health.share(stage), 4) for stage in Stage}
+    return result(DLQ, SHARE, max(levels.values(), default=Level.WELL), said, figures)
 
 
-def judge_pauses(health: DlqHealth) -> dg.AssetCheckResult:
+def judge_pauses(paused: Mapping[Stage, int]) -> dg.AssetCheckResult:
     """Whether no stage pauses for giving up nearly everything; its messages wait meanwhile."""
     told = "; ".join(
         f"{count} worker runs of {stage.value} pause, since nearly all of their latest messages died "
         f"(DLQ_PAUSE_SHARE): `issuetracker dlq list --stage {stage.value} --newer-than 1h` shows why. They try "
         "one now and then, and go on by themselves once one comes through"
-        for stage, count in health.paused.items()
+        for stage, count in paused.items()
         if count
     )
-    return dg.AssetCheckResult(
-        passed=not told,
-        severity=dg.AssetCheckSeverity.ERROR,
-        asset_key=DLQ,
-        check_name="pauses",
-        description=told or "no worker run pauses",
-        metadata={stage.value: count for stage, count in health.paused.items()},
-    )
+    level = Level.ERROR if told else Level.WELL
+    figures = {stage.value: count for stage, count in paused.items()}
+    return result(DLQ, PAUSES, level, told or "no worker run pauses", figures)
 
 
 def _advice(health: DlqHealth) -> str:
@@ -105,25 +86,28 @@ def _advice(health: DlqHealth) -> str:
     )
 
 
-JUDGES = {"rate": judge_rate, "share": judge_share, "pauses": judge_pauses}
+JUDGES = {RATE: judge_rate, SHARE: judge_share}
 
 
 def dlq_health(wiring: Wiring) -> DlqHealth:
-    """How the DLQ stands now; raises `Unavailable`, `LagUnknown`. Without Redis nothing is known of pauses."""
+    """How the DLQ stands now; raises `Unavailable`, `LagUnknown`."""
     since_ms = wiring.clock.now_ms() - HOUR_MS
     return DlqHealth(
         letters=wiring.stores.dead_letters.tally(since_ms),
         arrived=wiring.arrivals.since(_TOPICS, since_ms),
         unindexed=sum(wiring.lag.lag(DLQ_GROUP, [Topic.DLQ.value]).values()),
-        paused=_paused(wiring),
     )
 
 
-def _paused(wiring: Wiring) -> Mapping[Stage, int]:
-    try:
-        return {stage: modes_of_workers(wiring, stage)[PAUSED] for stage in QUEUED_STAGES}
-    except Unavailable:
-        return {}
+def paused_runs(wiring: Wiring) -> Mapping[Stage, int]:
+    """Worker runs of each stage that claim next to nothing, since nearly all of their messages died. Raises
+    `Unavailable`."""
+    return {stage: modes_of_workers(wiring, stage)[PAUSED] for stage in QUEUED_STAGES}
+
+
+def dlq_checks() -> list[dg.AssetChecksDefinition]:
+    """All of them."""
+    return [*map(_check, JUDGES), pauses_check]
 
 
 def _check(name: str) -> dg.AssetChecksDefinition:
@@ -131,19 +115,25 @@ def _check(name: str) -> dg.AssetChecksDefinition:
 
     @dg.asset_check(asset=DLQ, name=name, description=judge.__doc__)
     def check(wiring: dg.ResourceParam[Wiring]) -> dg.AssetCheckResult:
-        return judge(dlq_health(wiring))
+        return judge(dlq_health(wiring), wiring.settings.check)
 
     return check
 
 
-def dlq_checks() -> list[dg.AssetChecksDefinition]:
-    """All of them."""
-    return [_check(name) for name in JUDGES]
+@dg.asset_check(asset=DLQ, name=PAUSES, description=judge_pauses.__doc__)
+def pauses_check(wiring: dg.ResourceParam[Wiring]) -> dg.AssetCheckResult:
+    return judge_pauses(paused_runs(wiring))
 
 
 def look_at_dlq(wiring: Wiring) -> tuple[list[dg.AssetObservation | dg.AssetCheckEvaluation], str]:
-    """What the health probe tells about the DLQ."""
+    """What the health probe tells about dead letters."""
     health = dlq_health(wiring)
     figures = {"letters_last_hour": health.total, "unindexed": health.unindexed}
-    judged = [as_evaluation(judge(health)) for judge in JUDGES.values()]
+    judged = [as_evaluation(judge(health, wiring.settings.check)) for judge in JUDGES.values()]
     return [dg.AssetObservation(DLQ, metadata=figures), *judged], f"{health.total} letters in the last hour"
+
+
+def look_at_pauses(wiring: Wiring) -> tuple[list[dg.AssetCheckEvaluation], str]:
+    """What the health probe tells about who pauses; without Redis nobody knows. Raises `Unavailable`."""
+    paused = paused_runs(wiring)
+    return [as_evaluation(judge_pauses(paused))], f"{sum(paused.values())} worker runs pause"

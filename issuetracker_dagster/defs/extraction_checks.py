@@ -5,20 +5,25 @@ from collections.abc import Sequence
 import dagster as dg
 
 from issuetracker_dagster.defs.assets import table_key
+from issuetracker_dagster.defs.flags import sensor_cursor
+from issuetracker_dagster.defs.losses import PROBE
 from issuetracker_dagster.defs.results import as_evaluation, result
 from issuetracker_dagster.model.durations import exact_duration
 from issuetracker_dagster.model.extraction import (
     BEFORE_MS,
     GARBLED,
-    STALE_MISSES,
     WINDOW_MS,
     HostYield,
+    LostFields,
     ParsedPage,
     RuleYield,
     host_yields,
+    lately_lost,
+    remember_lost,
     rule_yields,
 )
 from issuetracker_dagster.model.limits import Level
+from issuetracker_dagster.model.probe import decode_probe
 from issuetracker_dagster.wiring.parts import Wiring
 
 RULES, CONTENTS = table_key("parser_rules"), table_key("contents")
@@ -32,13 +37,12 @@ _WINDOW = exact_duration(WINDOW_MS)
 def judge_rules(rules: Sequence[RuleYield]) -> dg.AssetCheckResult:
     """Whether the parser rules still find something on the pages that they are for."""
     stale = [rule for rule in rules if rule.is_stale]
-    said = f"{len(rules)} rules were asked within {_WINDOW}; none found nothing on {STALE_MISSES} pages or more"
+    said = f"{len(rules)} rules were asked within {_WINDOW} and found something"
+    some = [rule for rule in rules if rule.misses_some]
+    if some:
+        said += f", but for a few pages, which may be of another kind: {'; '.join(map(_missed, some[:NAMED]))}"
     if stale:
-        told = "; ".join(
-            f"rule {rule.rule_id} found nothing on {rule.missed} of {rule.missed + rule.used} pages of {rule.host} "
-            f"({', '.join(rule.samples)})"
-            for rule in stale[:NAMED]
-        )
+        told = "; ".join(f"{_missed(rule)} ({', '.join(rule.samples)})" for rule in stale[:NAMED])
         said = (
             f"{len(stale)} rules went stale within {_WINDOW}: {told}. The site's layout has changed, or the rule is "
             "for other pages. General extraction stands in meanwhile. Compare the selectors in parser_rules with such "
@@ -50,22 +54,26 @@ def judge_rules(rules: Sequence[RuleYield]) -> dg.AssetCheckResult:
     return result(RULES, RULES_MATCH, level, said, figures)
 
 
+def _missed(rule: RuleYield) -> str:
+    return f"rule {rule.rule_id} found nothing on {rule.missed} of {rule.missed + rule.used} pages of {rule.host}"
+
+
 def judge_extraction(hosts: Sequence[HostYield]) -> dg.AssetCheckResult:
     """Whether hosts still have the fields that they had the day before, and their text comes out readable."""
     bad = [host for host in hosts if host.lost or host.is_garbled]
-    pages = sum(host.pages for host in hosts)
-    said = f"{pages} pages of {len(hosts)} hosts within {_WINDOW}; all have what they had, and can be read"
+    pages, looked_at = sum(host.pages for host in hosts), sum(1 for host in hosts if host.pages)
+    said = f"{pages} pages of {looked_at} hosts within {_WINDOW}; all have what they had, and can be read"
     if bad:
         more = f"; and {len(bad) - NAMED} more hosts" if len(bad) > NAMED else ""
         said = (
             f"{'; '.join(map(_told, bad[:NAMED]))}{more}. The site's layout or charset has changed: look at such a "
             f"page, write or mend a rule for the host, then `issuetracker reparse --host {bad[0].host}` reads the "
-            "stored pages again"
+            "stored pages again. A lost field is told until it is back, for a week at most"
         )
     without_body = any("body" in host.lost for host in bad)
     level = (Level.ERROR if without_body else Level.WARN) if bad else Level.WELL
     garbled = max((host.garbled for host in hosts), default=0.0)
-    figures = {"pages": pages, "hosts": len(hosts), "bad_hosts": len(bad), "worst_garbled_share": round(garbled, 4)}
+    figures = {"pages": pages, "hosts": looked_at, "bad_hosts": len(bad), "worst_garbled_share": round(garbled, 4)}
     return result(CONTENTS, EXTRACTION, level, said, figures)
 
 
@@ -73,7 +81,8 @@ def _told(host: HostYield) -> str:
     parts = [f"no {', '.join(host.lost)} any more"] if host.lost else []
     if host.is_garbled:
         parts.append(f"{host.garbled:.1%} of the characters can't be read, more than {GARBLED:.0%}")
-    return f"{host.host}: {' and '.join(parts)} on {host.pages} pages ({', '.join(host.samples)})"
+    seen = f"on {host.pages} pages ({', '.join(host.samples)})" if host.pages else "when it had pages last"
+    return f"{host.host}: {' and '.join(parts)} {seen}"
 
 
 def _latest(wiring: Wiring) -> Sequence[ParsedPage]:
@@ -92,12 +101,16 @@ def rules_match_check(wiring: dg.ResourceParam[Wiring]) -> dg.AssetCheckResult:
 
 
 @dg.asset_check(asset=CONTENTS, name=EXTRACTION, description=judge_extraction.__doc__)
-def extraction_check(wiring: dg.ResourceParam[Wiring]) -> dg.AssetCheckResult:
-    return judge_extraction(host_yields(_latest(wiring), _before(wiring)))
+def extraction_check(context: dg.AssetCheckExecutionContext, wiring: dg.ResourceParam[Wiring]) -> dg.AssetCheckResult:
+    known = lately_lost(decode_probe(sensor_cursor(context, PROBE)).lost_fields, wiring.clock.now_ms())
+    return judge_extraction(host_yields(_latest(wiring), _before(wiring), known))
 
 
-def look_at_extraction(wiring: Wiring) -> tuple[list[dg.AssetObservation | dg.AssetCheckEvaluation], str]:
-    """What the health probe tells about parsing. Raises `Unavailable`."""
-    latest = _latest(wiring)
-    results = judge_rules(rule_yields(latest)), judge_extraction(host_yields(latest, _before(wiring)))
-    return [as_evaluation(each) for each in results], f"{len(latest)} pages parsed within {_WINDOW}"
+def look_at_extraction(wiring: Wiring, known: LostFields) -> tuple[list[dg.AssetCheckEvaluation], str, LostFields]:
+    """What the health probe tells about parsing, and which fields it remembers as lost then. Raises `Unavailable`."""
+    now_ms, latest = wiring.clock.now_ms(), _latest(wiring)
+    known = lately_lost(known, now_ms)
+    hosts = host_yields(latest, _before(wiring), known)
+    results = judge_rules(rule_yields(latest)), judge_extraction(hosts)
+    told = [as_evaluation(each) for each in results]
+    return told, f"{len(latest)} pages parsed within {_WINDOW}", remember_lost(known, hosts, now_ms)

@@ -1,152 +1,140 @@
-"""The health probe's memory and words: what it saw, and which of it is worth an event in Dagster's log.
+"""The health probe: who it asks in one tick, in which order, and what comes of it in words.
 
-Dagster never removes events that belong to no run, so each thing is told at most every five minutes and only when it
-changed; a check that turns is told at once, unless what it judges is missing for a moment in the best of worlds. The
-figures of the moment are in the text of the sensor's ticks.
+Whose fault a failure is is asked, not guessed: the servers are asked first, and what needs one that is out isn't looked
+at. `defs.news` decides what becomes an event. The figures of the moment are in the text of the sensor's ticks.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import dagster as dg
+import msgspec
 
 from issuetracker_dagster.defs.assets import queue_observations, table_observations
 from issuetracker_dagster.defs.buffers import look_at_buffers
 from issuetracker_dagster.defs.checks import check_evaluations, queue_state
-from issuetracker_dagster.defs.dlq_checks import look_at_dlq
+from issuetracker_dagster.defs.dlq_checks import look_at_dlq, look_at_pauses
 from issuetracker_dagster.defs.extraction_checks import look_at_extraction
-from issuetracker_dagster.defs.lag_checks import look_at_lags
+from issuetracker_dagster.defs.frontier_checks import look_at_frontier
+from issuetracker_dagster.defs.lag_checks import look_at_ages, look_at_lags
 from issuetracker_dagster.defs.losses import look_at_losses
+from issuetracker_dagster.defs.news import AssetEvent, News
+from issuetracker_dagster.defs.reach_checks import reach_evaluations
+from issuetracker_dagster.defs.render_checks import look_at_rendering
 from issuetracker_dagster.defs.retry_checks import look_at_retries
 from issuetracker_dagster.defs.rules import look_at_rules
 from issuetracker_dagster.defs.sources import look_at_sources
-from issuetracker_dagster.defs.work_checks import INTAKE, WORKERS, look_at_work
-from issuetracker_dagster.errors import TransientError, Unavailable
+from issuetracker_dagster.defs.ticks import HELP
+from issuetracker_dagster.defs.work_checks import look_at_work
+from issuetracker_dagster.errors import TransientError
+from issuetracker_dagster.model.probe import ProbeMemory, decode_probe, encode_probe
 from issuetracker_dagster.model.stage import QUEUED_STAGES
-from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.wiring.parts import Wiring
+from issuetracker_dagster.wiring.servers import KAFKA, REDIS, SQL, ServerCheck
 
-EVERY_MS = 300_000
 EXTRACTION_EVERY_MS = 120_000
 """It reads thousands of rows, of two hours: nothing turns within two minutes."""
-PATIENCE_MS = 60_000
-PATIENT = (WORKERS, INTAKE)
-"""Checks that must have failed for so long before it is told: a shift that follows another, a start of Dagster and a
-stage that changes its mode all leave nobody at work for a moment."""
-
-KAFKA, REDIS, SQL = "kafka", "redis", "sql"
 HANGS_AFTER_S = 3.0
-"""A server that lets a look fail so late isn't asked again in that tick: a tick has a minute for all of them."""
+"""A look that fails so late costs too much to let the next one do the same: a tick has a minute for all of them."""
 
-AssetEvent = dg.AssetObservation | dg.AssetCheckEvaluation
-Look = Callable[[], tuple[Sequence[AssetEvent], str]]
-"""What is told of a part of the pipeline, and in words. Raises `TransientError`."""
+Told = tuple[Sequence[AssetEvent], str]
+
+
+class Look(NamedTuple):
+    """A part of the pipeline, the servers without which nothing can be told of it, and what is told, also in words.
+
+    `run` raises `TransientError`.
+    """
+
+    needs: tuple[str, ...]
+    run: Callable[[], Told]
 
 
 class HealthProbe:
     """Looks at Kafka, Redis and SQL, each by itself: one that is out doesn't hide the others."""
 
     def __init__(self) -> None:
-        self._told: dict[object, tuple[int, AssetEvent]] = {}
-        self._failing_since: dict[object, int] = {}
+        self._servers = ServerCheck()
+        self._news = News()
+        self._tick = 0
         self._extraction_due_ms = 0
+        self._memory = ProbeMemory()
+        self._problems: dict[str, str] = {}
+
+    def is_out(self, server: str) -> bool:
+        """Whether that server didn't answer in the last tick."""
+        return server in self._problems
 
     def tick(self, wiring: Wiring, context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        """What is worth an event, the figures in words, and the next cursor: what was seen of what waits in Redis.
-
-        Raises `Unavailable` when nothing could be looked at.
-        """
+        """What is worth an event, the figures in words, and the next cursor: all that must outlive this process."""
+        self._remember(context.cursor or "")
+        self._problems = dict(self._servers.problems(wiring))
         events: list[AssetEvent] = []
         words: list[str] = []
-        problems: list[str] = []
+        failures: list[str] = []
         hang: set[str] = set()
-        for server, look in self._looks(wiring, context):
-            if server in hang:
+        for needs, run in self._looks(wiring, context):
+            if not hang.union(self._problems).isdisjoint(needs):
                 continue
             asked_at = wiring.machine_clock.monotonic()
             try:
-                found, said = look()
+                found, said = run()
                 events += found
-                words.append(said)
+                words += [said] if said else []
             except TransientError as error:
-                problems.append(str(error))
+                failures.append(str(error))
                 if wiring.machine_clock.monotonic() - asked_at > HANGS_AFTER_S:
-                    hang.add(server)
-        if not words:
-            raise Unavailable("; ".join(problems))
-        cursor = context.cursor or ""
-        try:
-            if REDIS not in hang:
-                found, cursor = look_at_losses(wiring, cursor)
-                events += found
-        except TransientError as error:
-            problems.append(str(error))
+                    self._problems |= self._servers.problems(wiring)
+                    hang |= set(needs) if self._problems.keys().isdisjoint(needs) else set()
+        self._tick = wiring.machine_clock.now_ms()
+        # Of a server that is out every look says the same.
+        told = [*words, *dict.fromkeys([*self._problems.values(), *failures])]
         return dg.SensorResult(
-            asset_events=self.worth_telling(events, wiring.clock),
-            # Of a server that is out every look says the same.
-            skip_reason="; ".join([*words, *dict.fromkeys(problems)]),
-            cursor=cursor or None,
+            asset_events=self._news.worth_telling([*reach_evaluations(self._problems), *events], wiring.clock),
+            skip_reason="; ".join(told).rstrip(".") + (f". {HELP}" if self._problems else ""),
+            cursor=encode_probe(msgspec.structs.replace(self._memory, tick=self._tick)),
         )
 
-    def _looks(self, wiring: Wiring, context: dg.SensorEvaluationContext) -> Iterator[tuple[str, Look]]:
-        """Each with the server that it asks first."""
-        yield KAFKA, partial(look_at_lags, wiring)
-        for of_redis in (look_at_buffers, _queues, look_at_retries):
-            yield REDIS, partial(of_redis, wiring)
-        yield REDIS, partial(look_at_work, wiring, context)
-        for of_sql in (_tables, look_at_rules, look_at_sources, look_at_dlq):
-            yield SQL, partial(of_sql, wiring)
+    def _remember(self, cursor: str) -> None:
+        self._memory = decode_probe(cursor)
+        # Dagster keeps the cursor of a tick after all its events, and of none that it gave up on.
+        if self._memory.tick != self._tick:
+            self._news.forget_last()
+
+    def _looks(self, wiring: Wiring, context: dg.SensorEvaluationContext) -> Iterator[Look]:
+        for of_kafka in (look_at_lags, look_at_ages):
+            yield Look((KAFKA,), partial(of_kafka, wiring))
+        for of_redis in (look_at_buffers, _queues, look_at_retries, look_at_frontier, look_at_pauses):
+            yield Look((REDIS,), partial(of_redis, wiring))
+        yield Look((REDIS,), partial(look_at_work, wiring, context, kafka_answers=not self.is_out(KAFKA)))
+        yield Look((REDIS,), partial(self._losses, wiring))
+        for of_sql in (_tables, look_at_rules, look_at_sources, look_at_rendering):
+            yield Look((SQL,), partial(of_sql, wiring))
+        yield Look((KAFKA, SQL), partial(look_at_dlq, wiring))
         now_ms = wiring.machine_clock.now_ms()
         if not self._extraction_due_ms - EXTRACTION_EVERY_MS <= now_ms < self._extraction_due_ms:
-            self._extraction_due_ms = now_ms + EXTRACTION_EVERY_MS
-            yield SQL, partial(look_at_extraction, wiring)
+            yield Look((SQL,), partial(self._extraction, wiring))
 
-    def worth_telling(self, events: Iterable[AssetEvent], clock: Clock) -> list[AssetEvent]:
-        """Those of `events` that say something new, remembered as told."""
-        now_ms = clock.now_ms()
-        chosen: list[AssetEvent] = []
-        for event in events:
-            key = type(event), event.asset_key, getattr(event, "check_name", None)
-            if self._may_pass(key, event, now_ms):
-                continue
-            told_ms, before = self._told.get(key, (0, None))
-            if before is None or _turned(before, event) or (now_ms - told_ms >= EVERY_MS and _differs(before, event)):
-                self._told[key] = now_ms, event
-                chosen.append(event)
-        return chosen
+    def _losses(self, wiring: Wiring) -> Told:
+        events, memory = look_at_losses(wiring, self._memory)
+        self._memory = msgspec.structs.replace(self._memory, seen=memory.seen, losses=memory.losses)
+        return events, ""
 
-    def _may_pass(self, key: object, event: AssetEvent, now_ms: int) -> bool:
-        """Whether a check fails that may be well again in a moment."""
-        if not isinstance(event, dg.AssetCheckEvaluation) or event.check_name not in PATIENT:
-            return False
-        if event.passed:
-            self._failing_since.pop(key, None)
-            return False
-        # Never later than now: a clock that was put back would have it wait for long.
-        since_ms = min(self._failing_since.get(key, now_ms), now_ms)
-        self._failing_since[key] = since_ms
-        return now_ms - since_ms < PATIENCE_MS
+    def _extraction(self, wiring: Wiring) -> Told:
+        events, said, lost = look_at_extraction(wiring, self._memory.lost_fields)
+        self._memory = msgspec.structs.replace(self._memory, lost_fields=lost)
+        self._extraction_due_ms = wiring.machine_clock.now_ms() + EXTRACTION_EVERY_MS
+        return events, said
 
 
-def _turned(before: AssetEvent, now: AssetEvent) -> bool:
-    return (
-        isinstance(before, dg.AssetCheckEvaluation)
-        and isinstance(now, dg.AssetCheckEvaluation)
-        and (before.passed != now.passed or (not now.passed and before.severity != now.severity))
-    )
-
-
-def _differs(before: AssetEvent, now: AssetEvent) -> bool:
-    return before.metadata != now.metadata
-
-
-def _queues(wiring: Wiring) -> tuple[list[AssetEvent], str]:
+def _queues(wiring: Wiring) -> Told:
     states = [queue_state(wiring, stage) for stage in QUEUED_STAGES]
     words = ", ".join(f"{state.depth.ready} ready for {state.stage.value}" for state in states)
     depths = {state.stage: state.depth for state in states}
     return [*queue_observations(depths), *check_evaluations(states)], words
 
 
-def _tables(wiring: Wiring) -> tuple[list[AssetEvent], str]:
+def _tables(wiring: Wiring) -> Told:
     counts = wiring.stores.reports.counts()
     return list(table_observations(counts)), f"{counts.get('contents', 0)} contents, {counts.get('issues', 0)} issues"

@@ -17,12 +17,12 @@ from issuetracker_dagster.model.losses import (
     TOLD_FOR_MS,
     Kind,
     Loss,
-    decode_memory,
-    encode_memory,
+    Memory,
     lately,
     new_losses,
     remember,
 )
+from issuetracker_dagster.model.probe import decode_probe
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.wiring.losses import FRONTIER as FRONTIER_NAME
 from issuetracker_dagster.wiring.losses import RETRY_SET, holding_of, holdings
@@ -92,9 +92,10 @@ def _moment(at_ms: int) -> str:
     return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def look_at_losses(wiring: Wiring, cursor: str) -> tuple[list[AssetEvent], str]:
-    """What the health probe tells, and its next cursor. A loss is logged when it is noticed; raises `Unavailable`."""
-    before, now_ms = decode_memory(cursor), wiring.machine_clock.now_ms()
+def look_at_losses(wiring: Wiring, before: Memory) -> tuple[list[AssetEvent], Memory]:
+    """What the health probe tells, and what it remembers then. A loss is logged when it is noticed; raises
+    `Unavailable`."""
+    now_ms = wiring.machine_clock.now_ms()
     found = holdings(wiring)
     memory = remember(before, found, now_ms)
     for name, loss in new_losses(before, memory):
@@ -109,7 +110,7 @@ def look_at_losses(wiring: Wiring, cursor: str) -> tuple[list[AssetEvent], str]:
         if holding.name in (RETRY_SET, FRONTIER_NAME)
     ]
     events += [as_evaluation(judge_kept(name, lately(memory, name, now_ms), now_ms)) for name in ASSETS]
-    return events, encode_memory(memory)
+    return events, memory
 
 
 def loss_checks() -> list[dg.AssetChecksDefinition]:
@@ -120,7 +121,7 @@ def loss_checks() -> list[dg.AssetChecksDefinition]:
 def _check(name: str, key: dg.AssetKey) -> dg.AssetChecksDefinition:
     @dg.asset_check(asset=key, name=CHECK, description=judge_kept.__doc__)
     def check(context: dg.AssetCheckExecutionContext, wiring: dg.ResourceParam[Wiring]) -> dg.AssetCheckResult:
-        memory, now_ms = decode_memory(sensor_cursor(context, PROBE)), wiring.machine_clock.now_ms()
+        memory, now_ms = decode_probe(sensor_cursor(context, PROBE)), wiring.machine_clock.now_ms()
         return judge_kept(name, lately(memory, name, now_ms), now_ms)
 
     return check

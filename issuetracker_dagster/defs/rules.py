@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from issuetracker_dagster.defs.assets import table_key
-from issuetracker_dagster.defs.results import as_evaluation
+from issuetracker_dagster.defs.results import as_evaluation, result
 from issuetracker_dagster.defs.ticks import guarded
 from issuetracker_dagster.defs.watched import watched
 from issuetracker_dagster.flow.refresh import RefreshReport, refusals
 from issuetracker_dagster.model.durations import about_duration
+from issuetracker_dagster.model.limits import Level
 from issuetracker_dagster.ports.rules import RuleSnapshot
 from issuetracker_dagster.wiring.parts import Wiring
 
@@ -110,26 +111,16 @@ def judge_rules(latest: RuleSnapshot | None, now_ms: int, interval_ms: int) -> d
     the table are no rules."""
     limit_ms = STALE_INTERVALS * interval_ms + STALE_SLACK_MS
     if latest is None:
-        stale, said = True, f"priority rules were never read: the schedule {JOB} is off or skips, see its ticks"
-    else:
-        stale = now_ms - latest.checked_ms > limit_ms
-        said = f"version {latest.version}, {len(latest.rules)} rules{refusals(latest)}"
-        said += f"; checked at {_utc(latest.checked_ms)}"
-        if stale:
-            said += f", more than {about_duration(limit_ms)} ago: the schedule {JOB} is off, skips or its runs fail"
-    return dg.AssetCheckResult(
-        passed=not stale and not (latest and latest.refused),
-        severity=dg.AssetCheckSeverity.ERROR if stale else dg.AssetCheckSeverity.WARN,
-        asset_key=RULES,
-        check_name=CHECK,
-        description=said,
-        metadata={
-            "version": latest.version if latest else 0,
-            "rules": len(latest.rules) if latest else 0,
-            "refused": len(latest.refused) if latest else 0,
-            "stale": stale,
-        },
-    )
+        said = f"priority rules were never read: the schedule {JOB} is off or skips, see its ticks"
+        return result(RULES, CHECK, Level.ERROR, said, {"version": 0, "rules": 0, "refused": 0})
+    age_ms = max(0, now_ms - latest.checked_ms)
+    level = Level.ERROR if age_ms > limit_ms else Level.WARN if latest.refused else Level.WELL
+    said = f"version {latest.version}, {len(latest.rules)} rules{refusals(latest)}"
+    said += f"; checked at {_utc(latest.checked_ms)}"
+    if level is Level.ERROR:
+        said += f", more than {about_duration(limit_ms)} ago: the schedule {JOB} is off, skips or its runs fail"
+    figures = {"version": latest.version, "rules": len(latest.rules), "refused": len(latest.refused)}
+    return result(RULES, CHECK, level, said, {**figures, "checked_age_s": age_ms // 1000})
 
 
 def _utc(at_ms: int) -> str:

@@ -18,6 +18,7 @@ from issuetracker_dagster.defs.watched import BY_HAND, Watch
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
+from issuetracker_dagster.wiring.servers import REDIS
 from issuetracker_dagster.wiring.upkeep import relay
 
 RELAY_BUDGET_MS = 5_000
@@ -88,16 +89,18 @@ def health_probe() -> dg.SensorDefinition:
         minimum_interval_seconds=25,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=(
-            "Observes topics, queues and tables, and judges the queues, without a run. Its ticks show the figures of "
-            "the moment; the assets get an event at most every five minutes, a check that turns at once. Fails runs "
-            "of jobs without slots whose process is gone."
+            "Observes servers, topics, queues and tables, and judges them, without a run. Its ticks show the figures "
+            "of the moment; the assets get an event at most every five minutes, a check that turns at once, and one "
+            "that stays as it is every hour. Fails runs of jobs without slots whose process is gone."
         ),
     )
     @guarded
     def tick(context: dg.SensorEvaluationContext, wiring: dg.ResourceParam[Wiring]) -> dg.SensorResult:
+        result = probe.tick(wiring, context)
         # Without Redis nobody knows who lives; the probe says itself that it is out.
-        with suppress(Unavailable):
-            watch.tick(context.instance, wiring.heartbeats, wiring.machine_clock)
-        return probe.tick(wiring, context)
+        if not probe.is_out(REDIS):
+            with suppress(Unavailable):
+                watch.tick(context.instance, wiring.heartbeats, wiring.machine_clock)
+        return result
 
     return tick

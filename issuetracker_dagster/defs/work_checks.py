@@ -87,20 +87,24 @@ def judge_intake(state: IntakeState) -> dg.AssetCheckResult:
         said = f"{sensor} last worked {about_duration(state.silent_ms)} ago"
         if level:
             said += (
-                f". It is on, so nobody else reads the topic of {state.stage}: its ticks say why it doesn't work; "
-                "switched off, workers read Kafka themselves"
+                f". It is on, so nobody else reads the topic of {state.stage}: its ticks say why it doesn't work. "
+                "When a server is out (the checks reachable) it goes on by itself once that is back; else, switched "
+                "off, workers read Kafka themselves"
             )
-    silent_s = (state.silent_ms or 0) // 1000
-    return result(queue_key(state.stage), INTAKE, level, said, {"is_on": state.is_on, "silent_s": silent_s})
+    figures: dict[str, int | bool] = {"is_on": state.is_on}
+    if state.silent_ms is not None:
+        figures["silent_s"] = state.silent_ms // 1000
+    return result(queue_key(state.stage), INTAKE, level, said, figures)
 
 
-def workers_state(wiring: Wiring, context: RunOrTick, stage: Stage) -> WorkersState:
-    """The state of the moment; raises `Unavailable`."""
+def workers_state(wiring: Wiring, context: RunOrTick, stage: Stage, *, kafka_answers: bool = True) -> WorkersState:
+    """The state of the moment; raises `Unavailable`. A Kafka that is known to be out isn't asked what waits."""
     alive, wanted = modes_of_workers(wiring, stage).total(), wiring.settings.slots(stage.value)
     if alive >= wanted:
         return WorkersState(stage=stage, alive=alive, wanted=wanted)
     is_on = stage_toggle(context, stage, wiring.settings)()
-    return WorkersState(stage=stage, alive=alive, wanted=wanted, is_on=is_on, waiting=waiting_for(wiring, stage))
+    waiting = waiting_for(wiring, stage) if kafka_answers else None
+    return WorkersState(stage=stage, alive=alive, wanted=wanted, is_on=is_on, waiting=waiting)
 
 
 def waiting_for(wiring: Wiring, stage: Stage) -> int | None:
@@ -146,9 +150,11 @@ def _intake_check(stage: Stage) -> dg.AssetChecksDefinition:
     return check
 
 
-def look_at_work(wiring: Wiring, context: RunOrTick) -> tuple[list[dg.AssetCheckEvaluation], str]:
+def look_at_work(
+    wiring: Wiring, context: RunOrTick, *, kafka_answers: bool
+) -> tuple[list[dg.AssetCheckEvaluation], str]:
     """What the health probe tells about workers and intakes. Raises `Unavailable`."""
-    workers = [workers_state(wiring, context, stage) for stage in Stage]
+    workers = [workers_state(wiring, context, stage, kafka_answers=kafka_answers) for stage in Stage]
     results = [judge_workers(state) for state in workers]
     results += [judge_intake(intake_state(wiring, context, stage)) for stage in QUEUED_STAGES]
     alive, wanted = (sum(getattr(state, name) for state in workers) for name in ("alive", "wanted"))

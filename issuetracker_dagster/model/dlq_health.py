@@ -13,14 +13,12 @@ HOUR_MS = 3_600_000
 class DlqHealth(msgspec.Struct, frozen=True, kw_only=True):
     """`letters` of the last hour by (stage, reason), `arrived` records of the last hour by topic.
 
-    `unindexed` letters lie on the topic and aren't in the index yet, so nothing is known of their stage. `paused`
-    worker runs by stage claim next to nothing, since nearly all of their messages died.
+    `unindexed` letters lie on the topic and aren't in the index yet, so nothing is known of their stage or age.
     """
 
     letters: Mapping[tuple[str, str], int]
     arrived: Mapping[str, int]
     unindexed: int = 0
-    paused: Mapping[Stage, int] = {}
 
     @property
     def total(self) -> int:

@@ -14,8 +14,13 @@ WINDOW_MS = 7_200_000
 """Pages fetched within the last two hours are judged."""
 BEFORE_MS = 86_400_000
 """Those of the day before show what a host used to have."""
-STALE_MISSES = 10
-"""Pages within the window on which a rule found nothing, from which on it counts as stale."""
+LOST_FOR_MS = 7 * 86_400_000
+"""How long a loss is told while the field stays away. What a site gave up for good is then what it has."""
+LOST_HOSTS = 500
+"""Hosts whose losses are remembered, those noticed last."""
+STALE_MISSES, STALE_SHARE = 10, 0.2
+"""Pages within the window on which a rule found nothing, and their share of all it was asked for, from which on it
+counts as stale. A few pages of another kind are on every site."""
 FEW = 10
 """Pages below which nothing is said of a host's fields: three of four pages say nothing."""
 USUAL, RARE = 0.8, 0.2
@@ -54,11 +59,16 @@ class RuleYield(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_stale(self) -> bool:
-        return self.missed >= STALE_MISSES
+        return self.missed >= STALE_MISSES and self.missed >= STALE_SHARE * (self.missed + self.used)
+
+    @property
+    def misses_some(self) -> bool:
+        """Whether it found nothing on many pages, but on a small share of all."""
+        return self.missed >= STALE_MISSES and not self.is_stale
 
 
 class HostYield(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host's pages yield: fields that got lost, and the mean share of replacement characters."""
+    """What a host's pages yield: fields that got lost and aren't back, and the mean share of replacement characters."""
 
     host: str
     pages: int
@@ -88,19 +98,46 @@ def rule_yields(pages: Iterable[ParsedPage]) -> list[RuleYield]:
     return sorted(found, key=lambda rule: (-rule.missed, rule.host, rule.rule_id))
 
 
-def host_yields(pages: Iterable[ParsedPage], before: Iterable[ParsedPage]) -> list[HostYield]:
-    """What each host of `pages` yields, compared with its pages `before`, by host."""
-    now, then = _by_host(pages), _by_host(before)
+LostFields = Mapping[str, Mapping[str, int]]
+"""Fields by host that got lost and aren't back yet, and when (Unix milliseconds) that was noticed."""
+
+
+def host_yields(
+    pages: Iterable[ParsedPage], before: Iterable[ParsedPage], known: LostFields | None = None
+) -> list[HostYield]:
+    """What each host of `pages` yields, compared with its pages `before`, by host.
+
+    Fields that are `known` to be lost stay so until they are back, however many broken pages `before` holds by now;
+    their hosts are among the result without any page, too.
+    """
+    now, then, known = _by_host(pages), _by_host(before), known or {}
     return [
         HostYield(
             host=host,
             pages=len(found),
-            lost=_lost(found, then.get(host, [])),
-            garbled=sum(page.replacement_share for page in found) / len(found),
+            lost=tuple(sorted({*_lost(found, then.get(host, [])), *_still_lost(found, known.get(host, {}))})),
+            garbled=sum(page.replacement_share for page in found) / len(found) if found else 0.0,
             samples=tuple(page.url for page in found[:SAMPLES]),
         )
-        for host, found in sorted(now.items())
+        for host in sorted(now.keys() | known.keys())
+        for found in [now.get(host, [])]
     ]
+
+
+def remember_lost(known: LostFields, hosts: Iterable[HostYield], now_ms: int) -> LostFields:
+    """What is lost after a look that found `hosts`, the last `LOST_HOSTS`; each since it was noticed first."""
+    lost = {host.host: {name: known.get(host.host, {}).get(name, now_ms) for name in host.lost} for host in hosts}
+    latest = sorted((host for host in lost if lost[host]), key=lambda host: max(lost[host].values()), reverse=True)
+    return {host: lost[host] for host in latest[:LOST_HOSTS]}
+
+
+def lately_lost(known: LostFields, now_ms: int) -> LostFields:
+    """Without what was noticed longer than `LOST_FOR_MS` ago."""
+    kept = {
+        host: {name: since_ms for name, since_ms in fields.items() if now_ms - since_ms < LOST_FOR_MS}
+        for host, fields in known.items()
+    }
+    return {host: fields for host, fields in kept.items() if fields}
 
 
 def _by_host(pages: Iterable[ParsedPage]) -> dict[str, list[ParsedPage]]:
@@ -116,6 +153,11 @@ def _lost(now: Sequence[ParsedPage], before: Sequence[ParsedPage]) -> tuple[str,
     shares = _shares(now)
     usual = (name for name, share in _shares(before).items() if share >= USUAL)
     return tuple(sorted(name for name in usual if shares.get(name, 0.0) <= RARE))
+
+
+def _still_lost(now: Sequence[ParsedPage], known: Iterable[str]) -> Iterable[str]:
+    shares = _shares(now) if len(now) >= FEW else {}
+    return [name for name in known if shares.get(name, 0.0) <= RARE]
 
 
 def _shares(pages: Sequence[ParsedPage]) -> dict[str, float]:

@@ -97,19 +97,6 @@ def new_losses(before: Memory, after: Memory) -> Sequence[tuple[str, Loss]]:
     ]
 
 
-def encode_memory(memory: Memory) -> str:
-    """The memory as text."""
-    return msgspec.json.encode(memory).decode()
-
-
-def decode_memory(text: str) -> Memory:
-    """Inverse of `encode_memory`; text of something else is an empty memory."""
-    try:
-        return msgspec.json.decode(text, type=Memory) if text else Memory()
-    except (msgspec.MsgspecError, RecursionError):
-        return Memory()
-
-
 def _lost(before: Holding, now: Holding) -> Kind | None:
     if now.mark != before.mark:
         return Kind.WIPED

@@ -87,7 +87,9 @@ class QueueSettings(Group):
         ),
     )
     zset_queue_key: QueueKey = Field("queue", description="Redis key of the queue, without braces")
-    zset_max_size: Positive = Field(100_000, description="most entries that the queue holds")
+    zset_max_size: Positive = Field(
+        100_000, description="most entries ready in the queue; leased and delayed ones come on top"
+    )
     zset_entry_ttl: Interval = duration("24h", "older entries go to the DLQ with the reason expired")
     zset_overflow: Literal["evict", "backpressure"] = Field(
         "evict",
@@ -298,6 +300,18 @@ class CheckSettings(Group):
     lag_error: CountsByBand = bands("high=10000,normal=100000,low=1000000", "the same number for an error")
     retries_warn: Positive = Field(5_000, description="waiting retries above which it is a warning")
     retries_error: Positive = Field(50_000, description="the same number for an error")
+    frontier_warn: Count = Field(100_000, description="crawl jobs waiting for their hosts above which it is a warning")
+    frontier_error: Count = Field(1_000_000, description="the same number for an error")
+    dead_warn: Count = Field(100, description="dead letters within an hour above which it is a warning")
+    dead_error: Count = Field(1_000, description="the same number for an error")
+    dead_share_warn: Share = Field(
+        0.05, description="share of what a stage handles within an hour that dies, above which it is a warning"
+    )
+    dead_share_error: Share = Field(0.25, description="the same share for an error")
+    buffer_warn: Share = Field(
+        0.8, description="share of PUBLISHER_REDIS_BUFFER_MAX_LEN above which a buffer is a warning"
+    )
+    buffer_error: Share = Field(0.95, description="the same share for an error")
     late_warn: Interval = duration(
         "2m", "time that an intake is silent, a retry overdue, or a lease over, above which it is a warning"
     )

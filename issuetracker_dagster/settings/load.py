@@ -148,7 +148,7 @@ def _contradictions(settings: Settings) -> Iterator[str]:
             "WORKER_DEAD_AFTER must be longer than WORKER_HEARTBEAT, since a worker run that is silent for so long is "
             "failed and replaced; three times as long leaves room for a lost sign"
         )
-    for name in ("depth", "age", "lag", "retries", "late"):
+    for name in ("depth", "age", "lag", "retries", "frontier", "dead", "dead_share", "buffer", "late"):
         warn, error = (getattr(settings.check, f"{name}_{level}") for level in ("warn", "error"))
         pairs = [(warn[band], error[band]) for band in warn] if isinstance(warn, dict) else [(warn, error)]
         if any(high and low > high for low, high in pairs):

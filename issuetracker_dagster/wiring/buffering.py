@@ -169,6 +169,7 @@ class BufferHealth(msgspec.Struct, frozen=True):
     silent_ms: int | None
     now_ms: int
     age_limits: Limits = Limits(0, 0)
+    full_limits: Limits = Limits(0, 0)
 
     @property
     def drainer_is_silent(self) -> bool:
@@ -184,9 +185,11 @@ def buffer_health(wiring: Buffering) -> list[BufferHealth]:
     """Both buffers at this moment; raises `Unavailable`."""
     is_on, silent_ms = wiring.buffer_switch.is_on(), drainer_silence_ms(wiring.heartbeats)
     now_ms, check = wiring.clock.now_ms(), wiring.settings.check
-    ages = LimitsByBand(check.age_warn, check.age_error)
+    ages, full = LimitsByBand(check.age_warn, check.age_error), Limits(check.buffer_warn, check.buffer_error)
     return [
-        BufferHealth(topic, buffer.state(), buffer.max_len, is_on, silent_ms, now_ms, ages.of(BAND_OF_TOPIC[topic]))
+        BufferHealth(
+            topic, buffer.state(), buffer.max_len, is_on, silent_ms, now_ms, ages.of(BAND_OF_TOPIC[topic]), full
+        )
         for topic, buffer in wiring.buffers.items()
     ]
 

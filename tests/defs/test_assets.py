@@ -5,7 +5,6 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from issuetracker_dagster.adapters.clock import FakeClock
 from issuetracker_dagster.defs.assets import (
     BUFFERED,
     FRONTIER,
@@ -14,12 +13,12 @@ from issuetracker_dagster.defs.assets import (
     asset_specs,
     buffer_key,
     queue_key,
+    server_key,
     table_key,
     topic_key,
 )
 from issuetracker_dagster.defs.buffers import JUDGES as BUFFER_JUDGES
 from issuetracker_dagster.defs.checks import JUDGES
-from issuetracker_dagster.defs.health import EVERY_MS, PATIENCE_MS, HealthProbe
 from issuetracker_dagster.defs.work_checks import INTAKE, WORKERS
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import QueueEntry
@@ -30,6 +29,7 @@ from tests.defs.looking import ticked
 
 SEEDS = table_key("scheduler_entries")
 RULES = table_key("parser_rules")
+SERVERS = {server_key(server) for server in ("kafka", "redis", "sql")}
 
 
 def upstream() -> dict[dg.AssetKey, set[dg.AssetKey]]:
@@ -46,14 +46,14 @@ def ancestors(key: dg.AssetKey) -> set[dg.AssetKey]:
     return found
 
 
-def test_every_buffer_topic_queue_and_table_is_an_asset() -> None:
+def test_every_server_buffer_topic_queue_and_table_is_an_asset() -> None:
     wanted = {topic_key(topic) for topic in Topic} | {queue_key(stage) for stage in QUEUED_STAGES}
     wanted |= {buffer_key(topic) for topic in BUFFERED} | {RETRIES, FRONTIER}
-    assert upstream().keys() == wanted | {table_key(name) for name in TABLES} | {SEEDS, RULES}
+    assert upstream().keys() == wanted | {table_key(name) for name in TABLES} | {SEEDS, RULES} | SERVERS
 
 
-def test_everything_but_seeds_and_rules_comes_from_the_seeds_and_nothing_from_itself() -> None:
-    for key in upstream():
+def test_everything_but_servers_seeds_and_rules_comes_from_the_seeds_and_nothing_from_itself() -> None:
+    for key in upstream().keys() - SERVERS:
         assert key not in ancestors(key)
         assert key in (SEEDS, RULES) or SEEDS in ancestors(key), key
 
@@ -87,67 +87,6 @@ def test_each_queue_has_its_checks(load_definitions: Any) -> None:
     }
 
 
-WARN, ERROR = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
-
-
-def observed(lag: int) -> dg.AssetObservation:
-    return dg.AssetObservation(topic_key(Topic.FETCHED), metadata={"lag": lag})
-
-
-def judged(passed: bool, held: int, severity: dg.AssetCheckSeverity = ERROR) -> dg.AssetCheckEvaluation:
-    return dg.AssetCheckEvaluation(
-        asset_key=queue_key(Stage.PARSER),
-        check_name="depth",
-        passed=passed,
-        severity=severity,
-        metadata={"held": held},
-    )
-
-
-def test_the_probe_tells_only_what_changed_and_that_at_most_every_five_minutes() -> None:
-    probe, clock = HealthProbe(), FakeClock()
-    assert len(probe.worth_telling([observed(1), judged(True, 1)], clock)) == 2
-    assert probe.worth_telling([observed(2), judged(True, 2)], clock) == []
-    clock.advance(EVERY_MS)
-    assert probe.worth_telling([observed(1), judged(True, 2)], clock) == [judged(True, 2)]
-    assert probe.worth_telling([observed(3)], clock) == [observed(3)]
-
-
-def test_the_probe_tells_at_once_when_a_check_turns() -> None:
-    probe, clock = HealthProbe(), FakeClock()
-    for passed in (True, False, True):
-        assert probe.worth_telling([judged(passed, 1)], clock) == [judged(passed, 1)]
-        assert probe.worth_telling([judged(passed, 2)], clock) == []
-
-
-def worked(passed: bool, name: str = WORKERS) -> dg.AssetCheckEvaluation:
-    return dg.AssetCheckEvaluation(
-        asset_key=topic_key(Topic.FETCHED), check_name=name, passed=passed, metadata={"alive": int(passed)}
-    )
-
-
-@pytest.mark.parametrize("name", [WORKERS, INTAKE])
-def test_nobody_at_work_is_told_only_when_it_lasts(name: str) -> None:
-    probe, clock = HealthProbe(), FakeClock()
-    for passed in (False, True):
-        probe.worth_telling([worked(passed, name)], clock)
-    clock.advance(PATIENCE_MS)
-    assert probe.worth_telling([worked(False, name)], clock) == []
-    clock.advance(PATIENCE_MS - 1)
-    assert probe.worth_telling([worked(False, name)], clock) == []
-    clock.advance(1)
-    assert probe.worth_telling([worked(False, name)], clock) == [worked(False, name)]
-    assert probe.worth_telling([worked(True, name)], clock) == [worked(True, name)]
-
-
-def test_a_warning_that_becomes_an_error_is_told_at_once() -> None:
-    probe, clock = HealthProbe(), FakeClock()
-    warning, error = judged(False, 1, WARN), judged(False, 2, ERROR)
-    assert probe.worth_telling([warning], clock) == [warning]
-    assert probe.worth_telling([error], clock) == [error]
-    assert probe.worth_telling([error], clock) == []
-
-
 @pytest.mark.services
 def test_the_probe_observes_every_topic_queue_and_table_of_real_servers(
     on_servers: Wiring, load_definitions: Any, instance: dg.DagsterInstance
@@ -179,23 +118,13 @@ def test_the_probe_observes_every_topic_queue_and_table_of_real_servers(
     }
     assert {name for (_, name), passed in passed.items() if not passed} == {"retries", "rules_fresh"}
     assert WORKERS not in {check.check_name for check in checks}  # they get a minute to begin
+    assert {key: passed.get((key, "reachable")) for key in SERVERS} == dict.fromkeys(SERVERS, True)
     of_buffers = {(buffer_key(topic), name) for topic in BUFFERED for name in BUFFER_JUDGES}
     assert {key: passed.get(key) for key in of_buffers} == dict.fromkeys(of_buffers, True)
     told = data.skip_message or ""
     assert "0 messages unread in Kafka" in told
     assert "0 jobs buffered" in told
     assert "1 ready for parser" in told
-
-
-@pytest.mark.services
-@pytest.mark.slow
-def test_the_probe_still_tells_about_queues_and_tables_while_kafka_is_out(
-    on_servers: Wiring, load_definitions: Any, instance: dg.DagsterInstance, closed_port: int
-) -> None:
-    defs = load_definitions(KAFKA_BOOTSTRAP_SERVERS=f"127.0.0.1:{closed_port}")
-    data = ticked(defs, "health_probe", instance)
-    assert queue_key(Stage.ENRICH) in {event.asset_key for event in data.asset_events}
-    assert "KAFKA_BOOTSTRAP_SERVERS" in (data.skip_message or "")
 
 
 @pytest.mark.services

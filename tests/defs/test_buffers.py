@@ -23,20 +23,27 @@ def health(
     silent_ms: int | None = 0,
 ) -> BufferHealth:
     state = BufferState(waiting=waiting, draining=draining, oldest_ms=0 if age_ms is None else NOW_MS - age_ms)
-    return BufferHealth(Topic.CRAWL_LOW, state, max_len, is_on, silent_ms, NOW_MS, Limits(3_600_000, 7_200_000))
+    ages, full = Limits(3_600_000, 7_200_000), Limits(0.8, 0.95)
+    return BufferHealth(Topic.CRAWL_LOW, state, max_len, is_on, silent_ms, NOW_MS, ages, full)
 
 
 @pytest.mark.parametrize(
-    ("waiting", "draining", "max_len", "passed"),
-    [(80, 0, 100, True), (81, 0, 100, False), (70, 11, 100, False), (1_000_000, 0, 0, True)],
+    ("waiting", "draining", "max_len", "judged"),
+    [
+        (80, 0, 100, None),
+        (81, 0, 100, dg.AssetCheckSeverity.WARN),
+        (70, 11, 100, dg.AssetCheckSeverity.WARN),
+        (96, 0, 100, dg.AssetCheckSeverity.ERROR),
+        (1_000_000, 0, 0, None),
+    ],
 )
-def test_a_buffer_is_too_full_above_four_fifths_of_its_length(
-    waiting: int, draining: int, max_len: int, passed: bool
+def test_a_buffer_is_too_full_by_its_limits_and_never_without_a_length(
+    waiting: int, draining: int, max_len: int, judged: dg.AssetCheckSeverity | None
 ) -> None:
     result = judge_backlog(health(waiting, draining=draining, max_len=max_len))
-    assert result.passed is passed
-    assert result.severity is dg.AssetCheckSeverity.WARN
+    assert (None if result.passed else result.severity) is judged
     assert f"{waiting + draining} jobs wait" in (result.description or "")
+    assert "would be" not in (result.description or "")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,15 @@ import dagster as dg
 import pytest
 
 from issuetracker_dagster.defs.dlq import REDRIVE_JOB
-from issuetracker_dagster.defs.dlq_checks import dlq_health, judge_pauses, judge_rate, judge_share, look_at_dlq
+from issuetracker_dagster.defs.dlq_checks import (
+    dlq_health,
+    judge_pauses,
+    judge_rate,
+    judge_share,
+    look_at_dlq,
+    paused_runs,
+)
+from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.flow.redrive import LOCK
 from issuetracker_dagster.model.dlq_health import DlqHealth
 from issuetracker_dagster.model.letters import LetterFilter
@@ -21,6 +29,7 @@ from tests.defs.looking import ticked
 from tests.migrated import sqlite_at
 from tests.waiting import eventually
 
+LIMITS = Settings(None).check
 WARN, ERROR = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
 
 
@@ -80,7 +89,9 @@ def test_letters_that_nobody_has_indexed_count_too(on_kafka: Wiring) -> None:
     bury(on_kafka, 4)
     health = dlq_health(on_kafka)
     assert (health.total, health.unindexed) == (4, 4)
-    assert "see the ticks of the sensor dlq_index" in str(judge_rate(health).description)
+    said = str(judge_rate(health, LIMITS).description)
+    assert "see the ticks of the sensor dlq_index" in said
+    assert "0 letters of the last hour" in said  # of these four nobody knows the age
 
 
 @pytest.mark.services
@@ -128,8 +139,10 @@ def health(letters: dict[tuple[str, str], int], arrived: dict[str, int] | None =
 def test_the_rate_is_judged_by_letters_an_hour(
     letters: int, unindexed: int, passed: bool, severity: dg.AssetCheckSeverity
 ) -> None:
-    found = judge_rate(health({("fetch", "http_404"): letters}, unindexed=unindexed))
+    found = judge_rate(health({("fetch", "http_404"): letters}, unindexed=unindexed), LIMITS)
     assert (found.passed, found.severity) == (passed, severity)
+    assert "would be" not in str(found.description)
+    assert ("more than" in str(found.description)) is not passed
 
 
 @pytest.mark.parametrize(
@@ -146,38 +159,50 @@ def test_the_rate_is_judged_by_letters_an_hour(
 def test_the_share_is_judged_against_what_the_stage_handled(
     letters: int, came: int, passed_on: int, passed: bool, severity: dg.AssetCheckSeverity
 ) -> None:
-    found = judge_share(health({("parser", "empty"): letters}, {"fetched": came, "normalized": passed_on}))
+    found = judge_share(health({("parser", "empty"): letters}, {"fetched": came, "normalized": passed_on}), LIMITS)
     assert (found.passed, found.severity) == (passed, severity)
+
+
+def test_the_limits_of_dead_letters_are_settings_and_zero_is_never(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"DEAD_WARN": "0", "DEAD_ERROR": "5", "DEAD_SHARE_WARN": "0.5", "DEAD_SHARE_ERROR": "0"}.items():
+        monkeypatch.setenv(f"CHECK_{name}", value)
+    limits = Settings(None).check
+    five, six = (health({("parser", "empty"): count}) for count in (5, 6))
+    assert judge_rate(five, limits).passed
+    assert judge_rate(six, limits).severity is ERROR
+    assert judge_share(health({("parser", "empty"): 50}, {"fetched": 100}), limits).passed
+    found = judge_share(health({("parser", "empty"): 90}, {"fetched": 100}), limits)
+    assert (found.passed, found.severity) == (False, WARN)
 
 
 @pytest.mark.services
 def test_a_shift_that_pauses_turns_a_check_red_until_it_goes_on_or_is_gone(
     on_kafka: Wiring, clean_valkey_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bury(on_kafka, 1)
-    assert judge_pauses(dlq_health(on_kafka)).passed  # without Redis nothing is known
+    with pytest.raises(Unavailable, match="REDIS_URL"):
+        paused_runs(on_kafka)  # without Redis nothing is known, and nothing is told to be well
     monkeypatch.setenv("REDIS_URL", clean_valkey_url)
     monkeypatch.setenv("WORKER_DEAD_AFTER", "1s")
     monkeypatch.setenv("WORKER_HEARTBEAT", "300ms")
     wiring = Wiring(Settings(env_file=None))
     for slot, mode in enumerate(["paused", "queue", "paused"]):
         wiring.heartbeats.beat("parser", slot, f"run{slot}", {"mode": mode})
-    found = judge_pauses(dlq_health(wiring))
+    found = judge_pauses(paused_runs(wiring))
     assert not found.passed
     said = str(found.description)
     assert "2 worker runs of parser pause" in said
     assert "`issuetracker dlq list --stage parser --newer-than 1h`" in said
     wiring.heartbeats.beat("parser", 0, "run0", {"mode": "queue"})
-    assert "1 worker runs of parser pause" in str(judge_pauses(dlq_health(wiring)).description)
-    eventually(lambda: judge_pauses(dlq_health(wiring)).passed)
+    assert "1 worker runs of parser pause" in str(judge_pauses(paused_runs(wiring)).description)
+    eventually(lambda: judge_pauses(paused_runs(wiring)).passed)
 
 
 def test_a_red_check_names_the_commonest_reason_and_the_commands_for_it() -> None:
-    found = judge_rate(health({("fetch", "http_404"): 3, ("parser", "empty"): 300, ("enrich", "$(rm)"): 1}))
+    found = judge_rate(health({("fetch", "http_404"): 3, ("parser", "empty"): 300, ("enrich", "$(rm)"): 1}), LIMITS)
     said = str(found.description)
     assert "Most: 300 x empty in parser, 3 x http_404 in fetch" in said
     assert "`issuetracker dlq list --stage parser --newer-than 1h --reason empty`" in said
     assert "parser_workers off" in said
     assert "issuetracker dlq redrive" in said
-    evil = str(judge_rate(health({("fetch", "$(rm)"): 300})).description)
+    evil = str(judge_rate(health({("fetch", "$(rm)"): 300}), LIMITS).description)
     assert "--reason" not in evil

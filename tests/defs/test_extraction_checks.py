@@ -35,7 +35,7 @@ def host(name: str = "a.com", lost: tuple[str, ...] = (), garbled: float = 0.0) 
 
 @pytest.mark.parametrize(
     ("missed", "used", "judged"),
-    [(STALE_MISSES - 1, 0, None), (STALE_MISSES, 30, WARN), (STALE_MISSES, 0, ERROR)],
+    [(STALE_MISSES - 1, 0, None), (STALE_MISSES, 4 * STALE_MISSES, WARN), (STALE_MISSES, 0, ERROR)],
 )
 def test_a_stale_rule_warns_and_one_that_finds_nothing_at_all_is_an_error(
     missed: int, used: int, judged: dg.AssetCheckSeverity | None
@@ -45,6 +45,14 @@ def test_a_stale_rule_warns_and_one_that_finds_nothing_at_all_is_an_error(
     said = result.description or ""
     assert ("issuetracker reparse --rule 7" in said) is bool(judged)
     assert (f"nothing on {missed} of {missed + used} pages of a.com (https://a.com/1)" in said) is bool(judged)
+
+
+def test_a_rule_that_misses_a_few_of_many_pages_is_told_as_that_and_is_well() -> None:
+    result = judge_rules([ruled(missed=10, used=990)])
+    assert result.passed
+    assert "a few pages" in (result.description or "")
+    assert "nothing on 10 of 1000 pages of a.com" in (result.description or "")
+    assert "layout" not in (result.description or "")
 
 
 @pytest.mark.parametrize(
@@ -92,11 +100,14 @@ def test_a_host_that_changed_its_layout_turns_both_checks_by_the_probe_and_by_ha
 
     for number in range(12):
         fetched(number, now_ms - 2 * WINDOW_MS, rule="used:7", author="rule")
-    assert all(event.passed for event in look_at_extraction(wiring)[0] if isinstance(event, dg.AssetCheckEvaluation))
+    events, _, lost = look_at_extraction(wiring, {})
+    assert all(event.passed for event in events)
+    assert lost == {}
     for number in range(12, 24):
         fetched(number, now_ms - 1_000, rule="missed:7")
-    events, words = look_at_extraction(wiring)
-    told = {event.check_name: event for event in events if isinstance(event, dg.AssetCheckEvaluation)}
+    events, words, lost = look_at_extraction(wiring, {})
+    assert set(lost) == {"a.com"}
+    told = {event.check_name: event for event in events}
     assert {name: event.passed for name, event in told.items()} == {RULES_MATCH: False, EXTRACTION: False}
     assert "no author any more" in (told[EXTRACTION].description or "")
     assert words == "12 pages parsed within 2h"

@@ -142,6 +142,8 @@ def test_stale_rules_turn_the_check_red_and_refused_ones_yellow(
     result = judge_rules(latest, LIMIT_MS + 1, INTERVAL_MS)
     assert (result.passed, result.severity) == (passed, severity)
     assert words in (result.description or "")
+    age = result.metadata.get("checked_age_s")
+    assert (age and age.value) == (latest and (LIMIT_MS + 1 - latest.checked_ms) // 1000)
 
 
 def test_the_check_runs_from_the_ui_with_no_server_but_the_database(

@@ -8,8 +8,8 @@ import dagster as dg
 import pytest
 
 from issuetracker_dagster.defs.assets import RETRIES, queue_key, topic_key
-from issuetracker_dagster.defs.health import PATIENCE_MS
 from issuetracker_dagster.defs.lag_checks import LagState, judge_lag, lag_states
+from issuetracker_dagster.defs.news import PATIENCE_MS
 from issuetracker_dagster.defs.retry_checks import RetryState, judge_waiting, retry_state
 from issuetracker_dagster.defs.work_checks import (
     INTAKE,
@@ -117,6 +117,7 @@ def test_an_intake_that_is_on_has_to_work(is_on: bool, silent_ms: int | None, wa
     result = judge_intake(state)
     assert judged(result) is wanted
     assert told in (result.description or "")
+    assert ("silent_s" in result.metadata) is (silent_ms is not None)  # never isn't just now
 
 
 @pytest.fixture

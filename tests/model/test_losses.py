@@ -9,12 +9,11 @@ from issuetracker_dagster.model.losses import (
     Kind,
     Loss,
     Memory,
-    decode_memory,
-    encode_memory,
     lately,
     new_losses,
     remember,
 )
+from issuetracker_dagster.model.probe import ProbeMemory, decode_probe, encode_probe
 
 NOW_MS = 1_750_000_000_000
 FULL = Holding("retries", 7, mark="a", history="h1", length=1_000)
@@ -82,5 +81,6 @@ def test_a_server_that_is_wiped_all_the_time_makes_no_endless_memory() -> None:
 
 def test_a_memory_survives_as_text_and_what_is_none_is_forgotten() -> None:
     memory = seen(FULL, msgspec.structs.replace(FULL, mark="b"))
-    assert decode_memory(encode_memory(memory)) == memory
-    assert decode_memory("") == decode_memory("{") == decode_memory('{"seen": 1}') == Memory()
+    known = ProbeMemory(memory.seen, memory.losses, {"a.com": {"author": 5}}, 7)
+    assert decode_probe(encode_probe(known)) == known
+    assert decode_probe("") == decode_probe("{") == decode_probe('{"seen": 1}') == ProbeMemory()
