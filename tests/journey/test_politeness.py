@@ -14,7 +14,7 @@ from tests.journey.fetch_worker import crawl, fetch_workers
 from tests.journey.polite_site import Answer, Asked, Host, PoliteSite, most_at_once, most_beyond_rate, page, polite_site
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
 
 WORKERS = 4
 PAGES = 14

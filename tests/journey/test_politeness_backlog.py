@@ -14,7 +14,7 @@ from tests.journey.fetch_worker import crawl, fetch_workers
 from tests.journey.polite_site import PoliteSite, most_beyond_rate, page, polite_site
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
 
 JOBS = 10_000
 RULE = FetcherRule(host_pattern="archive.localhost", requests_per_hour=600, burst=1, concurrency=1)

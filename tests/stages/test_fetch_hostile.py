@@ -17,9 +17,11 @@ from tests.stages.hostile_cases import CASES, LATER, RESULT, TIMED_OUT
 from tests.stages.http_site import Page, Site, fixed
 
 MAX_BYTES = 100_000
-PATIENCE_MS = 10_000
+PATIENCE_MS = 30_000
 """Never waited for, so that a busy machine changes no outcome."""
 IMPATIENCE_MS = 300
+GRACE_S = 5.0
+"""For a machine that is busy."""
 ONE_READ = 256 * 1024
 AT_MOST_RECEIVED = 2 * (MAX_BYTES + OVERHEAD_BYTES + ONE_READ)
 """Of two requests: what doesn't decode is asked for once more without compression."""
@@ -65,6 +67,10 @@ def timeout_ms(ends: str) -> int:
     return IMPATIENCE_MS if ends == TIMED_OUT else PATIENCE_MS
 
 
+def at_most_s(ends: str) -> float:
+    return IMPATIENCE_MS / 1_000 + GRACE_S if ends == TIMED_OUT else PATIENCE_MS / 1_000
+
+
 def ending(world: FetchWorld, url: str, timeout_ms: int) -> str:
     try:
         world.fetch(url, timeout_ms=timeout_ms)
@@ -84,7 +90,7 @@ def test_a_hostile_answer_ends_within_its_limits_and_a_good_page_comes_after_it(
     site.pages["/trap"] = page
     began = time.monotonic()
     assert ending(world, site.url("/trap"), timeout_ms(ends)) == ends
-    assert time.monotonic() - began < PATIENCE_MS / 2_000
+    assert time.monotonic() - began < at_most_s(ends)
     assert received.total < AT_MOST_RECEIVED
     assert tracemalloc.get_traced_memory()[1] < AT_MOST_HELD
     assert world.fetched(site.url("/good"), "after").body == b"a good page"
@@ -102,6 +108,6 @@ def test_a_hostile_robots_txt_holds_up_its_own_host_at_most(
     site.pages["/robots.txt"] = page
     began = time.monotonic()
     assert ending(world, site.url("/good"), PATIENCE_MS) in (RESULT, LATER)
-    assert time.monotonic() - began < PATIENCE_MS / 2_000
+    assert time.monotonic() - began < at_most_s(ends)
     assert received.total < AT_MOST_RECEIVED
     assert world.fetched(other.url("/good"), "after").body == b"a good page"
