@@ -95,7 +95,7 @@ def dlq_health(wiring: Wiring) -> DlqHealth:
     return DlqHealth(
         letters=wiring.stores.dead_letters.tally(since_ms),
         arrived=wiring.arrivals.since(_TOPICS, since_ms),
-        unindexed=sum(wiring.lag.lag(DLQ_GROUP, [Topic.DLQ.value]).values()),
+        unindexed=wiring.lag_of(DLQ_GROUP, Topic.DLQ) or 0,
     )
 
 

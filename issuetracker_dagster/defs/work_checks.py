@@ -113,7 +113,7 @@ def waiting_for(wiring: Wiring, stage: Stage) -> int | None:
     depth = wiring.queue(stage).depth().total if stage in QUEUED_STAGES else wiring.frontier.size()
     facts = FACTS[stage]
     try:
-        return depth + sum(wiring.lag.lag(facts.group, [topic.value for topic in facts.inputs]).values())
+        return depth + sum(wiring.lag_of(facts.group, topic) or 0 for topic in facts.inputs)
     except TransientError:
         return None
 

@@ -11,7 +11,7 @@ import pytest
 
 from issuetracker_dagster.adapters.redis.client import command
 from issuetracker_dagster.defs.assets import queue_key, server_key, table_key, topic_key
-from issuetracker_dagster.defs.health import HealthProbe
+from issuetracker_dagster.defs.health import HealthProbe, Look
 from issuetracker_dagster.model.probe import decode_probe
 from issuetracker_dagster.model.stage import Stage, Topic
 from issuetracker_dagster.settings.load import Settings
@@ -176,6 +176,30 @@ def test_a_redis_that_hangs_is_told_in_time_for_the_tick(
     assert told[server_key("kafka"), "reachable"] is True
     assert told[topic_key(Topic.FETCHED), "lag"] is True
     assert took_s < 2 * ANSWERS_WITHIN_S
+
+
+class FallsSilent(HealthProbe):
+    """Redis hangs from the moment on in which it has answered that it is there."""
+
+    def __init__(self, to_redis: FaultProxy) -> None:
+        super().__init__()
+        self._to_redis = to_redis
+
+    def _looks(self, wiring: Wiring, context: dg.SensorEvaluationContext) -> Iterator[Look]:
+        with self._to_redis.slow(DAGSTERS_PATIENCE_S):
+            yield from super()._looks(wiring, context)
+
+
+@pytest.mark.services
+@pytest.mark.slow
+def test_a_redis_that_falls_silent_between_two_looks_is_told_in_that_tick_and_costs_one_of_them(
+    through_proxy: Wiring, to_redis: FaultProxy, instance: dg.DagsterInstance
+) -> None:
+    began = time.monotonic()
+    checks, _ = looked(FallsSilent(to_redis), through_proxy, instance)
+    assert time.monotonic() - began < 0.75 * DAGSTERS_PATIENCE_S
+    assert reachable(checks) == {"kafka": True, "redis": False, "sql": True}
+    assert {(table_key("contents"), "extraction"), (topic_key(Topic.DLQ), "rate")} <= checks.keys()
 
 
 @pytest.mark.services
