@@ -1,9 +1,11 @@
 """One browser a renderer: started for the first page, replaced, bounded, and gone with whoever started it."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -36,9 +38,7 @@ def browsers() -> list[psutil.Process]:
 
 def mains() -> list[psutil.Process]:
     """The browsers themselves, without their helpers."""
-    return [
-        one for one in browsers() if "--remote-debugging-pipe" in one.cmdline() and "--type" not in one.cmdline()[1]
-    ]
+    return [one for one in browsers() if "--remote-debugging-pipe" in words(one) and "--type" not in words(one)[1]]
 
 
 def test_the_browser_is_started_for_the_first_page_and_ends_with_the_renderer() -> None:
@@ -48,7 +48,7 @@ def test_the_browser_is_started_for_the_first_page_and_ends_with_the_renderer() 
         (first,) = mains()
         render(renderer, PAGE)
         assert mains() == [first]
-    assert not browsers()
+    eventually(lambda: not browsers())
     renderer.close()
     with pytest.raises(RendererBusy, match="closed"):
         renderer.reserve(is_urgent=True, wait_ms=0)
@@ -67,7 +67,7 @@ def test_after_its_pages_the_browser_is_replaced() -> None:
         render(renderer, PAGE)
         (first,) = mains()
         render(renderer, PAGE)
-        assert not mains()
+        eventually(lambda: not mains())
         render(renderer, PAGE)
         (second,) = mains()
         assert second != first
@@ -78,8 +78,8 @@ def test_a_browser_that_was_killed_fails_its_page_and_is_replaced(whose: str) ->
     with running_renderer() as renderer, ThreadPoolExecutor(1) as threads:
         render(renderer, PAGE)
         hanging = threads.submit(failure, renderer, request("<script>while (true);</script>", timeout_ms=60_000))
-        victim = next(one for one in browsers() if any(whose in word for word in one.cmdline()))
-        eventually(lambda: any("--type=renderer" in one.cmdline() for one in browsers()))
+        victim = next(one for one in browsers() if any(whose in word for word in words(one)))
+        eventually(lambda: any("--type=renderer" in words(one) for one in browsers()))
         victim.kill()
         assert isinstance(hanging.result(20), TransientError)
         assert "words of the article" in text(renderer, PAGE)
@@ -128,10 +128,10 @@ def test_a_renderer_that_is_closed_breaks_its_pages_off() -> None:
     with running_renderer() as renderer, ThreadPoolExecutor(1) as threads:
         render(renderer, PAGE)
         hanging = threads.submit(failure, renderer, request("<script>while (true);</script>", timeout_ms=60_000))
-        eventually(lambda: any("--type=renderer" in one.cmdline() for one in browsers()))
+        eventually(lambda: any("--type=renderer" in words(one) for one in browsers()))
         renderer.close()
         assert isinstance(hanging.result(20), TransientError)
-    assert not browsers()
+    eventually(lambda: not browsers())
 
 
 def test_a_browser_that_doesnt_start_is_told_and_not_tried_again_at_once(tmp_path: Path) -> None:
@@ -148,7 +148,36 @@ def test_a_browser_that_doesnt_start_is_told_and_not_tried_again_at_once(tmp_pat
         assert starts.read_text() == "\n"
     finally:
         renderer.close()
-    assert not browsers()
+    eventually(lambda: not browsers())
+
+
+@pytest.fixture
+def short_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A temporary folder as short as those of production: sockets are put below it."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        monkeypatch.setenv("TMPDIR", folder)
+        yield Path(folder)
+
+
+def test_what_browsers_write_is_gone_with_them_and_with_the_next_one_after_a_kill(short_path: Path) -> None:
+    with worker("while (true);") as (process, below):
+        process.kill()
+        for one in below:
+            with contextlib.suppress(psutil.Error):
+                one.kill()
+        eventually(lambda: not any(is_alive(one) for one in below))
+        process.wait(10)
+    assert written(short_path)
+    with running_renderer() as renderer:
+        render(renderer, PAGE)
+        assert len(written(short_path)) == 1
+        next(one for one in browsers() if any("run-driver" in word for word in words(one))).kill()
+    assert not written(short_path)
+
+
+def written(folder: Path) -> list[Path]:
+    return [one for one in folder.iterdir() if any(word in one.name for word in ("browser", "playwright", "chromium"))]
 
 
 def test_what_is_missing_is_named_with_what_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +207,7 @@ def worker(script: str) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Pro
             assert process.stdout
             assert process.stdout.readline() == "started\n"
             root = psutil.Process(process.pid)
-            eventually(lambda: sum("--type=renderer" in one.cmdline() for one in family(root)) >= 1)
+            eventually(lambda: sum("--type=renderer" in words(one) for one in family(root)) >= 1)
             below = family(root)
             yield process, below
         finally:
@@ -192,14 +221,14 @@ def worker(script: str) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Pro
 @pytest.mark.parametrize("killed", ["worker", "worker and driver", "driver, then worker"])
 def test_nothing_is_left_behind_a_worker_that_is_killed(script: str, killed: str) -> None:
     with worker(script) as (process, below):
-        assert any("--remote-debugging-pipe" in one.cmdline() for one in below)
-        driver = next(one for one in below if any("run-driver" in word for word in one.cmdline()))
+        assert any("--remote-debugging-pipe" in words(one) for one in below)
+        driver = next(one for one in below if any("run-driver" in word for word in words(one)))
         if killed == "driver, then worker":
             driver.kill()
         process.send_signal(signal.SIGKILL)
         if killed == "worker and driver":
             driver.kill()
-        eventually(lambda: not any(is_alive(one) for one in below), timeout_s=10)
+        eventually(lambda: not any(is_alive(one) for one in below), timeout_s=20)
 
 
 def is_alive(process: psutil.Process) -> bool:

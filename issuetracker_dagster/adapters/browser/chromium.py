@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 from playwright.async_api import Browser, BrowserContext, CDPSession, Error, Playwright, async_playwright
 
+from issuetracker_dagster.adapters.browser.folders import new_folder, remove_folder
 from issuetracker_dagster.adapters.browser.installed import browser_path
 from issuetracker_dagster.adapters.browser.options import RenderOptions
 from issuetracker_dagster.model.trace import action
@@ -23,6 +24,9 @@ logger = logging.getLogger(__name__)
 
 _START_S = 30.0
 _CLOSE_S = 5.0
+_GONE_S = 2.0
+_LONGEST_FOLDER = 60
+"""Chromium puts a socket below it, and the path of one has 107 bytes."""
 _LOOK_EVERY_S = 0.5
 _NOWHERE = "http://127.0.0.1:1"
 """A proxy that isn't there: whatever the browser would send for no page goes nowhere."""
@@ -37,15 +41,17 @@ _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "FONTCONFIG_PA
 
 
 class BrowserLoop(asyncio.SelectorEventLoop):
-    """Remembers what is started in it, since Playwright doesn't name its driver."""
+    """Remembers what is started in it, since Playwright doesn't name its driver. `folder` is where that may write."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.folder = ""
         self._started: list[asyncio.SubprocessTransport] = []
 
     async def subprocess_exec(self, *args: Any, **options: Any) -> Any:
         # In a session of its own, since Ctrl-C at a terminal is meant for the worker, which still wants its pages.
-        transport, protocol = await super().subprocess_exec(*args, **options, start_new_session=True)
+        options |= {"start_new_session": True, "env": {**(options["env"] or os.environ), "TMPDIR": self.folder}}
+        transport, protocol = await super().subprocess_exec(*args, **options)
         self._started.append(transport)
         return transport, protocol
 
@@ -74,17 +80,20 @@ class Child:
         """Kill what is left of it and of those below."""
         if self._process:  # which knows when it was started: a number that was given to another is left alone
             with contextlib.suppress(psutil.Error):
-                for process in (*self._process.children(recursive=True), self._process):
+                left = [*self._process.children(recursive=True), self._process]
+                for process in left:
                     with contextlib.suppress(psutil.Error):
                         process.kill()
+                psutil.wait_procs(left, timeout=_GONE_S)  # they write until they are gone
         self._transport.close()
 
 
 class Chromium:
     """A browser that answers. `pages` counts what it was used for, `in_use` what it is used for now."""
 
-    def __init__(self, playwright: Playwright, children: Sequence[Child], browser: Browser) -> None:
+    def __init__(self, playwright: Playwright, children: Sequence[Child], browser: Browser, folder: str) -> None:
         self._playwright = playwright
+        self._folder = folder
         self._children = children
         self._browser = browser
         self._watch: asyncio.Task[None] | None = None
@@ -94,17 +103,19 @@ class Chromium:
     @classmethod
     async def started(cls, options: RenderOptions, loop: BrowserLoop) -> "Chromium":
         """A new browser in that running loop; raises `RendererBusy` with the reason when it doesn't start."""
+        loop.folder = folder = new_folder()
         with contextlib.ExitStack() as unless_it_starts:
+            unless_it_starts.callback(remove_folder, folder)
             unless_it_starts.callback(lambda: _end(loop.take_started()))
             try:
                 async with asyncio.timeout(_START_S):
                     playwright = await async_playwright().start()
-                    browser = await _launched(playwright, options)
+                    browser = await _launched(playwright, options, folder)
                     session = await browser.new_browser_cdp_session()
             except (Error, OSError, TimeoutError) as error:
                 raise RendererBusy(f"the browser doesn't start: {_told(error)}") from error
             unless_it_starts.pop_all()
-        chromium = cls(playwright, loop.take_started(), browser)
+        chromium = cls(playwright, loop.take_started(), browser, folder)
         chromium._watch = asyncio.create_task(chromium._watch_memory(session, options.max_memory))
         return chromium
 
@@ -131,6 +142,7 @@ class Chromium:
                 await self._browser.close()
                 await self._playwright.stop()
         _end(self._children)
+        remove_folder(self._folder)
 
     async def _watch_memory(self, session: CDPSession, most: int) -> None:
         """A page that takes too much loses its process; the others, in processes of their own, don't notice.
@@ -152,7 +164,7 @@ class Chromium:
                         process.kill()
 
 
-async def _launched(playwright: Playwright, options: RenderOptions) -> Browser:
+async def _launched(playwright: Playwright, options: RenderOptions, folder: str) -> Browser:
     path = browser_path(options)
     return await playwright.chromium.launch(
         executable_path=path or None,
@@ -161,11 +173,16 @@ async def _launched(playwright: Playwright, options: RenderOptions) -> Browser:
         chromium_sandbox=options.sandbox,
         args=list(_ARGUMENTS),
         proxy={"server": _NOWHERE, "bypass": "<-loopback>"},
-        env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        env={**_environment(folder)},
         handle_sigint=False,  # a worker that is told to stop still wants the pages in hand
         handle_sigterm=False,
         handle_sighup=False,
     )
+
+
+def _environment(folder: str) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    return kept | ({"TMPDIR": folder} if len(folder) <= _LONGEST_FOLDER else {})
 
 
 async def _in_time(answer: Awaitable[Any]) -> Any:
