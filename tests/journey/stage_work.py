@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from issuetracker_dagster.errors import TransientError
 from issuetracker_dagster.flow.shift import Mode, Shift, mode_of_queue
@@ -14,6 +15,7 @@ from issuetracker_dagster.model.payload import ContentRef, Payload, RawContentRe
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.stage import FACTS, Stage
 from issuetracker_dagster.pipeline import PIPELINE
+from issuetracker_dagster.ports.handler import Handler
 from issuetracker_dagster.wiring.crews import open_crew
 from issuetracker_dagster.wiring.parts import Wiring
 
@@ -68,7 +70,7 @@ def low(count: int, prefix: str = "low") -> list[Headers]:
 
 @contextmanager
 def running_shift(
-    wiring: Wiring, stage: Stage, handler: RecordingHandler, flag_is_on: Callable[[], bool] = lambda: True
+    wiring: Wiring, stage: Stage, handler: Handler[Any], flag_is_on: Callable[[], bool] = lambda: True
 ) -> Iterator[Shift]:
     """A shift of `stage` in a thread of its own, ended with the block."""
     wanted = mode_of_queue(stage, wiring.queue(stage), wiring.locks, flag_is_on)

@@ -9,6 +9,7 @@ from issuetracker_dagster.model.headers import REPARSE, Headers, TargetType
 from issuetracker_dagster.model.message import Message
 from issuetracker_dagster.model.outcome import EMPTY_BODY, HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef, RawContentRef
+from issuetracker_dagster.model.rules import ParserRule, SelectorSpec
 from issuetracker_dagster.stages.enrich.handler import EnrichHandler
 from issuetracker_dagster.stages.parser.version import code_version
 from issuetracker_dagster.stages.validate.handler import ValidateHandler
@@ -35,6 +36,19 @@ def test_the_same_page_read_again_changes_nothing_but_what_it_was_made_from() ->
     raw = world.stores.raw_contents.get(ref.raw_id)
     assert raw is not None
     assert (made_from.raw_sha256, made_from.code_version) == (raw.body_sha256, code_version())
+
+
+def test_a_rule_that_was_mended_a_moment_ago_is_the_one_by_which_pages_are_read_again() -> None:
+    def reading(title: str) -> dict[str, SelectorSpec]:
+        return {"title": SelectorSpec(css=title), "main_content": SelectorSpec(css="article")}
+
+    world = ParserWorld()
+    ref = world.stored(article_html().replace("<article>", "<h2>Our newsletter</h2><article>"))
+    spoilt = ParserRule(host_pattern="news.example.com", selectors=reading("h2"))
+    world.stores.parser_rules.save(spoilt)
+    assert world.content(world.handler.handle(ref, FIRST)).title == "Our newsletter"
+    world.stores.parser_rules.save(msgspec.structs.replace(spoilt, selectors=reading("h1")))
+    assert world.content(world.handler.handle(ref, AGAIN)).title == "Council votes to rebuild the bridge"
 
 
 def test_a_reparse_publishes_no_links_and_fetches_nothing() -> None:

@@ -77,7 +77,8 @@ class PageExaminer:
         kind = payload.target_type
         if mode is BlacklistMode.EXTRACT_LINKS_ONLY and kind is TargetType.ARTICLE:
             kind = TargetType.CATEGORY
-        rule = self._rules.rule(url, kind)
+        # Whoever mends a rule and has its pages read again a moment later means the mended one.
+        rule = self._rules.rule(url, kind, is_latest=context.is_reparse)
         reading = self._read(raw, url, kind, rule, payload.fetched_ms, context)
         if kind is TargetType.CATEGORY:
             return Examined(url=url, found="links", rule=rule, link_rule=rule, reading=reading)

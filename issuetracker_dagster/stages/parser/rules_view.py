@@ -25,13 +25,13 @@ class RulesView:
         self._by_host: dict[tuple[str, TargetType], tuple[int, Sequence[ParserRule]]] = {}
         self._blacklist: tuple[int, Blacklist] | None = None
 
-    def rule(self, url: str, target_type: TargetType) -> ParserRule | None:
-        """The rule that holds for a URL of that type. Raises `Unavailable`."""
+    def rule(self, url: str, target_type: TargetType, *, is_latest: bool = False) -> ParserRule | None:
+        """The rule that holds for a URL of that type, of the latest ones if that matters. Raises `Unavailable`."""
         key = (host_of(url), target_type)
         now_ms = self._clock.now_ms()
         with self._lock:
             kept = self._by_host.get(key)
-        if kept is None or kept[0] <= now_ms:
+        if is_latest or kept is None or kept[0] <= now_ms:
             kept = (now_ms + self._ttl_ms, tuple(self._rules.for_host(*key)))
             with self._lock:
                 if len(self._by_host) >= _MOST_HOSTS:
