@@ -4,7 +4,7 @@ import itertools
 import random
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -22,9 +22,16 @@ from issuetracker_dagster.model.records import Issue, IssueState
 from issuetracker_dagster.ports.stores import MemberView
 from issuetracker_dagster.stages.enrich.aging import age_issues
 from issuetracker_dagster.stages.enrich.handler import EnrichHandler
-from issuetracker_dagster.stages.enrich.linking import decayed, linked
+from issuetracker_dagster.stages.enrich.linking import better_half, closeness
 from issuetracker_dagster.stages.enrich.options import EnrichOptions
-from issuetracker_dagster.stages.enrich.vectors import VectorCache, cosines, most_central, vector_of
+from issuetracker_dagster.stages.enrich.vectors import (
+    TextVector,
+    VectorCache,
+    cosines,
+    most_central,
+    rarity_of,
+    vector_of,
+)
 from tests.stages.enrich_stories import ALDER_1, ALDER_2, ALDER_3, BUSAN_1, HOUR_MS, KELLAN_1, NOW_MS, STORIES, Report
 
 OPTIONS = EnrichOptions()
@@ -183,54 +190,88 @@ def test_silent_issues_fade_and_then_close_as_others_are_enriched() -> None:
     assert world.issue_with(ALDER_1).title == faded.title
 
 
-def member(content_id: int, hours_ago: float = 0, entities: tuple[str, ...] = ()) -> MemberView:
-    out_ms = int(NOW_MS - hours_ago * HOUR_MS)
-    return MemberView(content_id, 1, "a.example", "T", "", "en", out_ms, NOW_MS, (), entities)
+def member(content_id: int, title: str = "T", body: str = "", entities: tuple[str, ...] = ()) -> MemberView:
+    return MemberView(content_id, 1, "a.example", title, body, "en", NOW_MS, NOW_MS, (), entities)
 
 
-@given(st.floats(0, 1), st.floats(0, 1_000), st.floats(0, 1_000))
-def test_decay_is_the_same_from_either_side_and_never_helps(cosine: float, one: float, two: float) -> None:
-    left, right = member(1, one), member(2, two)
-    alike = decayed(cosine, left, right, OPTIONS)
-    assert alike == decayed(cosine, right, left, OPTIONS)
-    assert 0.0 <= alike <= cosine
+def vector(report: Report) -> TextVector:
+    return vector_of(member(1, report.title, report.body))
 
 
-NAMES = st.lists(st.sampled_from(["Ann Lee", "Port Alder", "UN", "Norwick", "Lee"]), unique=True).map(tuple)
+def telling(names: Collection[str] = (), **numbers: Collection[str]) -> TextVector:
+    """A vector of which only names and numbers are known."""
+    said = {unit: frozenset(values) for unit, values in numbers.items()}
+    return TextVector(np.zeros(0, np.int32), np.zeros(0, np.float32), frozenset(names), said)
 
 
-@given(st.floats(0, 1), NAMES, NAMES)
-def test_links_are_the_same_from_either_side(alike: float, one: tuple[str, ...], two: tuple[str, ...]) -> None:
-    left, right = member(1, entities=one), member(2, entities=two)
-    assert linked(alike, left, right, OPTIONS) == linked(alike, right, left, OPTIONS)
+def close(cosine: float, one: TextVector, other: TextVector, apart_ms: int = 0) -> float:
+    return closeness(cosine, apart_ms, one, other, OPTIONS)
 
 
-def test_near_the_threshold_the_names_decide() -> None:
-    alder = member(1, entities=("Port Alder", "Norwick"))
-    same = member(2, entities=("Port Alder",))
-    other = member(3, entities=("Kellan Bay", "Ostrander"))
-    nameless = member(4)
-    assert linked(0.32, alder, same, OPTIONS)
-    assert not linked(0.32, alder, nameless, OPTIONS)
-    assert linked(0.45, alder, nameless, OPTIONS)
-    assert not linked(0.45, alder, other, OPTIONS)
-    assert linked(0.65, alder, other, OPTIONS)
+NAMES = st.sets(st.sampled_from(["ann", "lee", "alder", "norwick", "un"]))
+NUMBERS = st.dictionaries(st.sampled_from(["peopl", "%", "명"]), st.sets(st.sampled_from("1379"), min_size=1))
+TELLING = st.builds(lambda names, numbers: telling(names, **numbers), NAMES, NUMBERS)
+
+
+@given(st.floats(0, 1), st.integers(-(10**9), 10**9), TELLING, TELLING)
+def test_closeness_is_the_same_from_either_side_and_never_above_the_cosine(
+    cosine: float, apart_ms: int, one: TextVector, other: TextVector
+) -> None:
+    found = close(cosine, one, other, apart_ms)
+    assert found == close(cosine, other, one, -apart_ms)
+    assert 0.0 <= found <= cosine
+
+
+def test_closeness_halves_in_three_days() -> None:
+    assert close(0.8, telling(), telling(), 72 * HOUR_MS) == pytest.approx(0.4)
+
+
+def test_those_who_name_nobody_in_common_are_strangers() -> None:
+    alder = telling(["alder", "norwick", "delgado"])
+    assert close(0.8, alder, telling(["alder", "ostrander"])) == pytest.approx(0.8)
+    assert close(0.8, alder, telling(["kellan", "ostrander"])) == pytest.approx(0.4)
+    assert close(0.8, alder, telling(["kellan"])) == pytest.approx(0.8), "too few names to go by"
+
+
+def test_the_same_things_counted_with_other_results_are_another_day() -> None:
+    today = telling(degree=["21"], kilometre=["30"], percent=["10"])
+    assert close(0.8, today, today) == pytest.approx(0.8)
+    assert close(0.8, today, telling(degree=["24"], kilometre=["18"], percent=["60"])) == pytest.approx(0.4)
+    assert close(0.8, today, telling(degree=["21"], kilometre=["18"])) == pytest.approx(0.6)
+    assert close(0.8, today, telling(degree=["24"])) == pytest.approx(0.8), "a single figure may have been revised"
+
+
+def test_the_better_half_decides() -> None:
+    assert better_half(np.array([0.1, 0.5, 0.7])) == pytest.approx(0.6)
+    assert better_half(np.array([0.4])) == pytest.approx(0.4)
+    assert better_half(np.zeros(0)) == 0.0
 
 
 def test_cosines_are_those_of_the_texts() -> None:
-    alder, kellan = vector_of(ALDER_1.title, ALDER_1.body), vector_of(KELLAN_1.title, KELLAN_1.body)
-    empty = vector_of("", "")
-    itself, other, nothing = cosines(alder, [alder, kellan, empty])
+    alder, kellan, empty = vector(ALDER_1), vector(KELLAN_1), vector_of(member(1, "", ""))
+    everything = [alder, kellan, empty]
+    rarity = rarity_of(everything)
+    itself, other, nothing = cosines(alder, everything, rarity)
     assert itself == pytest.approx(1.0)
     assert 0.0 < other < 0.3
     assert nothing == 0.0
-    assert not np.isnan(cosines(empty, [alder, empty])).any()
+    assert not np.isnan(cosines(empty, everything, rarity)).any()
+
+
+def test_names_and_numbers_weigh_more_than_other_words() -> None:
+    plain = vector_of(member(1, "Fire in Alder hurts 12 people"))
+    named = vector_of(member(1, "Fire in Alder hurts 12 people", entities=("Alder",)))
+    raised = named.weights / plain.weights
+    assert sorted(raised) == pytest.approx([1.0] * (len(raised) - 1) + [1.75])
+    assert max(plain.weights) / min(plain.weights) == pytest.approx(1.75), "12 people"
+    assert named.names == {"alder"}
+    assert named.numbers == {"peopl": {"12"}}
 
 
 def test_the_most_central_text_is_the_one_most_like_the_others() -> None:
     texts = [("storm hits coast", ""), ("storm hits coast of Alder", ""), ("bread prices", "")]
-    assert most_central([vector_of(*text) for text in texts]) == 0
-    assert most_central([vector_of("", "")]) == 0
+    assert most_central([vector_of(member(1, *text)) for text in texts]) == 0
+    assert most_central([vector_of(member(1, "", ""))]) == 0
 
 
 def test_the_cache_of_vectors_is_bounded_and_notices_a_new_title() -> None:

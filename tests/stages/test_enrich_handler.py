@@ -12,9 +12,15 @@ from issuetracker_dagster.errors import PermanentError, Unavailable
 from issuetracker_dagster.model.headers import Headers
 from issuetracker_dagster.model.outcome import HandlerContext, Outcome
 from issuetracker_dagster.model.payload import ContentRef
-from issuetracker_dagster.model.records import ContentStatus, Enrichment, Issue, IssueState
+from issuetracker_dagster.model.records import Content, ContentClaim, ContentStatus, Enrichment, Issue, IssueState
 from issuetracker_dagster.ports.stores import ClusterLock, MemberView
+from issuetracker_dagster.stages.enrich.cluster import NearestIssueClusterer
+from issuetracker_dagster.stages.enrich.extract import LocalExtractor
 from issuetracker_dagster.stages.enrich.handler import EnrichHandler
+from issuetracker_dagster.stages.enrich.options import EnrichOptions
+from issuetracker_dagster.stages.enrich.score import FormulaScorer
+from issuetracker_dagster.stages.enrich.steps import Extraction, Score
+from issuetracker_dagster.stages.enrich.verify import OverlapVerifier
 from tests.stages.enrich_stories import ALDER_1, ALDER_2, ALDER_3, NOW_MS, STORIES, Report
 
 
@@ -154,6 +160,60 @@ def test_a_store_out_of_reach_gets_a_second_attempt_before_the_step_is_given_up(
         world.enrich(ALDER_1)
     assert world.enrich(ALDER_1, attempt=2).forward is not None
     assert world.found(ALDER_1).failed_steps == ("cluster",)
+
+
+class UnreadableMembers(MemoryIssues):
+    """Issues whose members can't be read with their texts once the content is among them."""
+
+    is_broken = False
+
+    def assign(self, view: MemberView, issue_id: int | None) -> int:
+        found = super().assign(view, issue_id)
+        self.is_broken = True
+        return found
+
+    def members(self, issue_id: int, *, with_bodies: bool = True) -> Sequence[MemberView]:
+        if with_bodies and self.is_broken:
+            raise ValueError("odd row")
+        return super().members(issue_id, with_bodies=with_bodies)
+
+
+def test_a_content_goes_on_when_the_other_members_can_not_be_read() -> None:
+    world = World(UnreadableMembers())
+    assert world.enrich(ALDER_1).forward is not None
+    assert world.found(ALDER_1).failed_steps[0] == "members"
+    assert {claim.status for claim in world.found(ALDER_1).claims} == {"unverified"}
+
+
+class Falls:
+    """Any of the steps, with a bug in it."""
+
+    def extract(self, content: Content) -> Extraction:
+        raise ValueError(content.url)
+
+    def verify(self, claims: Sequence[str], others: Sequence[MemberView]) -> tuple[ContentClaim, ...]:
+        raise ValueError(str(claims))
+
+    def score(self, claims: Sequence[ContentClaim], source_count: int, context_completeness: float) -> Score:
+        raise ValueError(str(source_count))
+
+
+@pytest.mark.parametrize(
+    ("step", "part"), [("extract", LocalExtractor), ("verify", OverlapVerifier), ("score", FormulaScorer)]
+)
+def test_each_step_that_falls_over_is_named_and_the_content_goes_on(
+    step: str, part: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part, step, getattr(Falls, step))
+    world = World()
+    assert world.enrich(ALDER_1).forward is not None
+    assert step in world.found(ALDER_1).failed_steps
+
+
+def test_an_issue_whose_members_went_elsewhere_is_left_as_it_is() -> None:
+    world = World()
+    NearestIssueClusterer(world.issues, world.clock, EnrichOptions())._describe(99, NOW_MS)
+    assert world.issues.rows == {}
 
 
 class OddRows(MemoryIssues):

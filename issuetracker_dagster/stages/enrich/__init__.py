@@ -4,7 +4,7 @@
 - `steps`      the four protocols (extract, cluster, verify, score) and what passes between them
 - `words`, `stopwords`, `sentences`, `figures`, `entities`   reading a text, pure
 - `extract`    step 1: language, keywords, entities, claims
-- `vectors`, `linking`, `issue_facts`, `cluster`   step 2: the issue of a content and what is known of that issue
+- `vectors`, `linking`, `neighbours`, `issue_facts`, `cluster`   step 2: the issue of a content, and what is known of it
 - `verify`     step 3: claims against the other sources of the issue
 - `score`      step 4: trust
 - `model_steps`   extract and verify by a language model

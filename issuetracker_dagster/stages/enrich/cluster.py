@@ -1,4 +1,4 @@
-"""Step 2 offline: a content joins the issue of whatever it is linked with, else it opens one."""
+"""Step 2 offline: a content joins the issue whose contents it is closest to, else it opens one."""
 
 from collections.abc import Sequence
 
@@ -8,21 +8,22 @@ from issuetracker_dagster.model.records import Content
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.stores import Issues, MemberView
 from issuetracker_dagster.stages.enrich.issue_facts import issue_of
-from issuetracker_dagster.stages.enrich.linking import decayed, linked
+from issuetracker_dagster.stages.enrich.neighbours import Neighbours
 from issuetracker_dagster.stages.enrich.options import EnrichOptions
 from issuetracker_dagster.stages.enrich.sources import source_of
 from issuetracker_dagster.stages.enrich.steps import Extraction, Placement
-from issuetracker_dagster.stages.enrich.vectors import EMPTY, TextVector, VectorCache, cosines, most_central
+from issuetracker_dagster.stages.enrich.vectors import EMPTY, TextVector, VectorCache, most_central
 
 _CENTRAL_AMONG = 200
 """How many of the newest members may give an issue its title."""
 
 
-class LinkingClusterer:
-    """One pass over the members of open issues. Links with several issues merge them into the oldest.
+class NearestIssueClusterer:
+    """One pass over the members of open issues (decision 0170).
 
-    Since links are the same from either side and merging follows them, the clusters are the connected groups of linked
-    contents, whatever the order of arrival; only links that hang on a word's rarity by a hair may fall otherwise.
+    A content that is close to several issues shows that they may be one: they are merged into the oldest when their
+    contents are as close to each other as those of one issue. So two threads of an event that were opened apart come
+    together, in whatever order their reports arrive, and one report that mentions two events leaves them two.
     """
 
     def __init__(self, issues: Issues, clock: Clock, options: EnrichOptions) -> None:
@@ -34,12 +35,11 @@ class LinkingClusterer:
     def place(self, content: Content, extraction: Extraction, *, anew: bool = False) -> Placement:
         """Make the content a member of an issue and bring the issue's row up to date.
 
-        With `anew`, after its page was read again, it first leaves an issue none of whose other members it is linked
-        with: a hundred pages that were once all read as one cookie notice don't stay one issue. Raises `Unavailable`
-        when the lock of its language isn't had in time.
+        With `anew`, after its page was read again, it first leaves an issue that it wouldn't join: a hundred pages that
+        were once all read as one cookie notice don't stay one issue. Raises `Unavailable` when the lock of its language
+        isn't had in time.
         """
         now_ms = self._clock.now_ms()
-        known = self._issues.views([content.content_id])
         view = MemberView(
             content_id=content.content_id,
             issue_id=0,
@@ -48,47 +48,47 @@ class LinkingClusterer:
             body=content.body,
             language=extraction.language,
             published_ms=content.published_ms,
-            seen_ms=known[0].seen_ms if known else (anew and content.fetched_ms) or now_ms,
+            seen_ms=(anew and content.fetched_ms) or now_ms,
             keywords=extraction.keywords,
             entities=extraction.entities,
         )
         vector = self._vectors.put(view)
         with self._issues.lock_candidates(view.language):
-            if anew and known:
-                self._leave_strangers(view, vector, known[0].issue_id, now_ms)
-            found = self._linked_issues(view, vector, now_ms)
-            issue_id = self._issues.assign(view, min(found, default=None))
-            kept = min({issue_id, *found})
-            absorbed = {issue_id, *found} - {kept}
-            for other in sorted(absorbed):
+            for known in self._issues.views([view.content_id]):
+                view = msgspec.structs.replace(view, issue_id=known.issue_id, seen_ms=known.seen_ms)
+            neighbours = self._neighbours(view, vector, now_ms)
+            near = neighbours.issues_near()
+            if anew and view.issue_id and view.issue_id not in near:
+                self._leave(view, now_ms)
+            issue_id = self._issues.assign(view, near[0] if near else None)
+            found = [other for other in near if other != issue_id and neighbours.belong_together(issue_id, other)]
+            kept = min([issue_id, *found])
+            absorbed = sorted({issue_id, *found} - {kept})
+            for other in absorbed:
                 self._issues.merge(kept, other)
             self._describe(kept, now_ms)
         return Placement(kept, merged=bool(absorbed))
 
-    def _linked_issues(self, view: MemberView, vector: TextVector, now_ms: int) -> set[int]:
+    def _neighbours(self, view: MemberView, vector: TextVector, now_ms: int) -> Neighbours:
         since_ms = now_ms - self._options.close_after_ms
         limit = self._options.candidates_max
-        members = self._issues.open_members(view.language, since_ms, limit, with_bodies=False)
-        return self._issues_linked(view, vector, members)
-
-    def _issues_linked(self, view: MemberView, vector: TextVector, members: Sequence[MemberView]) -> set[int]:
+        members = [*self._issues.open_members(view.language, since_ms, limit, with_bodies=False)]
+        if view.issue_id and view.issue_id not in {member.issue_id for member in members}:
+            # It may have been closed since the content joined it.
+            members += self._issues.members(view.issue_id, with_bodies=False)
         others = [member for member in members if member.content_id != view.content_id]
-        alike = cosines(vector, self._vectors_of(others))
-        return {
-            member.issue_id
-            for member, cosine in zip(others, alike, strict=True)
-            if cosine >= self._options.link_shared_min
-            and linked(decayed(cosine, view, member, self._options), view, member, self._options)
-        }
+        return Neighbours([view, *others], [vector, *self._vectors_of(others)], self._options)
 
-    def _leave_strangers(self, view: MemberView, vector: TextVector, issue_id: int, now_ms: int) -> None:
-        members = self._issues.members(issue_id, with_bodies=False)
-        if len(members) > 1 and not self._issues_linked(view, vector, members):
+    def _leave(self, view: MemberView, now_ms: int) -> None:
+        members = self._issues.members(view.issue_id, with_bodies=False)
+        if len(members) > 1:
             self._issues.leave(view.content_id)
-            self._describe(issue_id, now_ms)
+            self._describe(view.issue_id, now_ms)
 
     def _describe(self, issue_id: int, now_ms: int) -> None:
         members = self._issues.members(issue_id, with_bodies=False)
+        if not members:
+            return
         newest = sorted(members, key=lambda member: (-member.seen_ms, member.content_id))[:_CENTRAL_AMONG]
         newest.sort(key=lambda member: member.content_id)
         title = newest[most_central(self._vectors_of(newest))].title

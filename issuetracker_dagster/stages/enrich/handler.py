@@ -15,9 +15,9 @@ from issuetracker_dagster.model.records import Content, ContentClaim, Enrichment
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.language_model import LanguageModel, ModelFailed
-from issuetracker_dagster.ports.stores import Contents, Issues
+from issuetracker_dagster.ports.stores import Contents, Issues, MemberView
 from issuetracker_dagster.stages.enrich.aging import age_issues
-from issuetracker_dagster.stages.enrich.cluster import LinkingClusterer
+from issuetracker_dagster.stages.enrich.cluster import NearestIssueClusterer
 from issuetracker_dagster.stages.enrich.extract import UNKNOWN_LANGUAGE, LocalExtractor
 from issuetracker_dagster.stages.enrich.korean import korean_nouns
 from issuetracker_dagster.stages.enrich.model_steps import ModelExtractor, ModelVerifier
@@ -61,7 +61,7 @@ class EnrichHandler:
         if llm is not None:
             self._extractors.insert(0, ("extract:model", ModelExtractor(llm, self._options)))
             self._verifiers.insert(0, ("verify:model", ModelVerifier(llm)))
-        self._clusterer = LinkingClusterer(issues, clock, self._options)
+        self._clusterer = NearestIssueClusterer(issues, clock, self._options)
         self._scorer = FormulaScorer()
         self._rescorer = Rescorer(issues, self._scorer, self._options)
         self._aging = threading.Lock()
@@ -93,7 +93,7 @@ class EnrichHandler:
             [("cluster", partial(self._clusterer.place, content, extraction, anew=anew))], Placement(NO_ISSUE)
         )
         source = source_of(content.url, content.host)
-        members = self._issues.members(placement.issue_id) if placement.issue_id else ()
+        members: Sequence[MemberView] = attempts.first_of([("members", partial(self._members, placement.issue_id))], [])
         others = [member for member in evidence_among(members, self._options.evidence_max) if member.host != source]
         claims = attempts.first_of(
             [(name, partial(step.verify, extraction.claims, others)) for name, step in self._verifiers],
@@ -119,6 +119,9 @@ class EnrichHandler:
         keep = partial(self._keep, found, source, sources, placement.merged)
         if not attempts.first_of([("rescore", keep)], False):
             self._issues.save_enrichment(msgspec.structs.replace(found, failed_steps=attempts.failed))
+
+    def _members(self, issue_id: int) -> Sequence[MemberView]:
+        return [] if issue_id == NO_ISSUE else self._issues.members(issue_id)
 
     def _score(
         self, content: Content, extraction: Extraction, claims: Sequence[ContentClaim], source_count: int

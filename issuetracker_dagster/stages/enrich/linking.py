@@ -1,27 +1,46 @@
-"""Which contents belong to one event, pure; the same from either side, so that order of arrival doesn't matter."""
+"""How close two contents are, and two groups of them; pure, and the same from either side."""
 
-from issuetracker_dagster.ports.stores import MemberView
-from issuetracker_dagster.stages.enrich.entities import name_words
-from issuetracker_dagster.stages.enrich.issue_facts import happened_ms
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
 from issuetracker_dagster.stages.enrich.options import EnrichOptions
+from issuetracker_dagster.stages.enrich.vectors import TextVector
 
-SHARED_NAMES = 0.25
-"""Share of the fewer names that two contents must have in common to be acquainted."""
+STRANGERS = 0.5
+"""Both name things, and none in common."""
+_FEWEST_NAMES = 2
+DIFFERENT_NUMBERS = 0.5
+"""Both count the same things and come to other numbers: yesterday's weather, another company's quarter."""
+_FEWEST_UNITS = 2
 
 
-def decayed(cosine: float, one: MemberView, other: MemberView, options: EnrichOptions) -> float:
-    """The cosine, halved with every half-life between the two dates."""
-    apart_ms = abs(happened_ms(one) - happened_ms(other))
-    return float(cosine * 0.5 ** (apart_ms / options.decay_half_life_ms))
+def closeness(cosine: float, apart_ms: int, one: TextVector, other: TextVector, options: EnrichOptions) -> float:
+    """The cosine of two contents, lowered by the time between them, by names and by numbers that differ; in [0, 1]."""
+    decay = float(0.5 ** (abs(apart_ms) / options.decay_half_life_ms))
+    return cosine * decay * _acquaintance(one.names, other.names) * _agreement(one.numbers, other.numbers)
 
 
-def linked(alike: float, one: MemberView, other: MemberView, options: EnrichOptions) -> bool:
-    """Whether two contents tell of one event, given their decayed cosine. Near the threshold the names decide."""
-    if alike < options.link_shared_min:
-        return False
-    mine, theirs = name_words(one.entities), name_words(other.entities)
-    shared = len(mine & theirs)
-    if len(mine) >= 2 and len(theirs) >= 2 and not shared:
-        return alike >= options.link_strangers_min
-    acquainted = shared >= 2 and shared >= SHARED_NAMES * min(len(mine), len(theirs))
-    return alike >= (options.link_shared_min if acquainted else options.link_min)
+def better_half(values: NDArray[np.float64]) -> float:
+    """The mean of the larger half of the values, rounded up; 0 for none.
+
+    Follow-ups resemble the follow-ups of their event more than its first reports, so not all members need be close; yet
+    one that is close by chance doesn't do.
+    """
+    if not len(values):
+        return 0.0
+    return float(np.mean(np.sort(values)[len(values) // 2 :]))
+
+
+def _acquaintance(mine: frozenset[str], theirs: frozenset[str]) -> float:
+    named = min(len(mine), len(theirs)) >= _FEWEST_NAMES
+    return STRANGERS if named and mine.isdisjoint(theirs) else 1.0
+
+
+def _agreement(mine: Mapping[str, frozenset[str]], theirs: Mapping[str, frozenset[str]]) -> float:
+    units = mine.keys() & theirs.keys()
+    if len(units) < _FEWEST_UNITS:
+        return 1.0
+    agreed = sum(not mine[unit].isdisjoint(theirs[unit]) for unit in units)
+    return 1.0 - DIFFERENT_NUMBERS * (1.0 - agreed / len(units))

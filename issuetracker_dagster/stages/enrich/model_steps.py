@@ -66,7 +66,10 @@ class ModelExtractor:
             raise ModelFailed("none of the language model's claims is in the article")
         return Extraction(
             language=content.language or detect_language(text) or UNKNOWN_LANGUAGE,
-            keywords=tuple(dict.fromkeys(answer.keywords))[: self._options.keywords_max],
+            # PostgreSQL refuses a text with a NUL, and the content would be lost with it.
+            keywords=tuple(dict.fromkeys(word for word in answer.keywords if word.isprintable()))[
+                : self._options.keywords_max
+            ],
             entities=tuple(dict.fromkeys(name for name in answer.entities if name in text))[
                 : self._options.entities_max
             ],

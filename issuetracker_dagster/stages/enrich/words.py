@@ -11,6 +11,8 @@ _KATAKANA_OR_HAN = re.compile(r"[\u30a1-\u30fa\u30fc]{2,}|[\u3400-\u9fff]{2,}")
 _LONGEST_NAME = 6
 HANGUL = re.compile(r"[\uac00-\ud7a3]+")
 
+_COUNTED = re.compile(r"(\d+(?:[.,]\d+){0,6})(?:[-/:]\d+)?\s?(%|[\u3041-\u9fff\uac00-\ud7a3]|[^\W\d_]{1,30})?")
+
 # Particles that follow a Korean noun, longest first, so that `에서는` isn't cut to `에서`.
 _PARTICLES = (
     "으로부터", "에게서는", "에서는", "에서도", "에게서", "으로는", "으로도", "이라고", "이라는",
@@ -59,6 +61,18 @@ def features(text: str) -> list[str]:
                 found.extend(run[start : start + 2] for start in range(len(run) - 1))
         else:
             found.append(root)
+    return found
+
+
+def numbers(text: str) -> list[tuple[str, str]]:
+    """Each number in order with the stem of what comes right after it: `12 people`, `12명` and `4.5 percent`.
+
+    Far cruder than figures, and so it can be read off any text; the second part is empty before a stop word.
+    """
+    found: list[tuple[str, str]] = []
+    for match in _COUNTED.finditer(text):
+        unit = stem((match.group(2) or "").casefold())
+        found.append((match.group(1).replace(",", ""), "" if unit in STOPWORDS else unit))
     return found
 
 
