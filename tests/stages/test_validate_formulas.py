@@ -1,5 +1,7 @@
 """The formulas of validate, figure by figure."""
 
+import unicodedata
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -174,6 +176,8 @@ def test_lengths_are_code_points_not_bytes() -> None:
         ("한강의 수위가 올랐다", 4.5, "hangul"),
         ("河水上涨了吗", 4.0, "chinese"),
         ("川の水位が上がった", 4.5, "japanese"),
+        ("น้ำท่วมภาคเหนือ", 3.75, "unspaced"),
+        ("サッカーの試合", 3.5, "japanese"),
         ("삼성 Galaxy", 2.0, "spaced+hangul"),
         ("Übergrößenträger überall", 2.0, "spaced"),
         ("", 0.0, "spaced"),
@@ -182,6 +186,41 @@ def test_lengths_are_code_points_not_bytes() -> None:
 def test_words_are_counted_by_the_measure_of_their_script(text: str, expected: float, measure: str) -> None:
     counted = count_words(text)
     assert (counted.words, counted.measure) == (expected, measure)
+
+
+def test_decomposed_hangul_counts_as_composed() -> None:
+    text = "한강의 수위가 올랐다"
+    assert count_words(unicodedata.normalize("NFD", text)) == count_words(text)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "times"), [("한강 수위가 밤새 크게 올랐다. ", 40), ("น้ำในแม่น้ำเพิ่มสูงขึ้น ", 45), ("河水昨夜上涨。", 60)]
+)
+def test_a_full_report_in_any_script_has_a_full_word_score(sentence: str, times: int) -> None:
+    assert judge_news(news(body=sentence * times), OPTIONS).scores["words"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("capitals", "symbols", "code"), [(20, 0, ""), (21, 0, "VAL_006"), (0, 10, ""), (0, 11, "VAL_006"), (20, 10, "")]
+)
+def test_spam_is_more_than_a_fifth_of_capitals_or_a_tenth_of_symbols(capitals: int, symbols: int, code: str) -> None:
+    title, length = "r" * 10, 190
+    body = "A" * (2 * capitals) + "!" * (2 * symbols)
+    content = news(title=title, body=body + "r" * (length - len(body)))
+    assert judge_news(content, ValidateOptions(news_quality_min=0.0)).code == code
+
+
+@pytest.mark.parametrize(("flooded", "code"), [(30, ""), (31, "VAL_006")])
+def test_flooding_is_more_than_three_tenths_in_runs_of_four(flooded: int, code: str) -> None:
+    assert post("ㅋ" * flooded + ("가나다라마바사" * 10)[: 100 - flooded]).code == code
+
+
+def test_quality_exactly_at_the_limit_passes() -> None:
+    body = words(99) + "\n" + words(1)
+    news_at_limit = news(body=body, author="", tags=(), summary="", url="")
+    quality = judge_news(news_at_limit, OPTIONS).quality
+    assert judge_news(news_at_limit, ValidateOptions(news_quality_min=quality)).accepted
+    assert judge_news(news_at_limit, ValidateOptions(news_quality_min=quality + 1e-6)).code == "VAL_005"
 
 
 def test_the_verdict_says_which_measure_counted_the_words() -> None:

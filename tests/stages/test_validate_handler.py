@@ -173,6 +173,45 @@ def test_copies_judged_at_once_are_all_linked() -> None:
     assert links == [0, *[refs[0].content_id] * 7]
 
 
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_an_agency_text_under_another_title_and_credit_is_linked_to_its_first_copy(language: str) -> None:
+    world = World()
+    syllables = [chr(code) for code in range(0xAC00, 0xAC00 + 400)]
+    dice = random.Random(4)
+    korean = "\n".join(" ".join("".join(dice.choices(syllables, k=3)) for _ in range(40)) + "다." for _ in range(6))
+    body = prose(8, 400) if language == "en" else korean
+    credit = "(Norland News Agency)" if language == "en" else "(노를란드통신)"
+    first = world.store(1, body, url="https://a.example/1")
+    later = world.store(
+        2, f"{credit} {body}\nCopyright {credit}", url="https://b.example/2", title="Quite another title"
+    )
+    for ref in (first, later):
+        assert world.handle(ref).forward == ref
+    assert world.verdict(later).near_duplicate_of == first.content_id
+
+
+def test_copies_are_linked_from_the_limit_on() -> None:
+    body = prose(7, 400)
+    other = body + " " + prose(8, 50)
+    alike = similarity(fingerprint(body).signature, fingerprint(other).signature)
+    for limit, is_linked in ((alike, True), (alike + 1e-9, False)):
+        world = World(ValidateOptions(near_duplicate_min=limit))
+        first, second = world.store(1, body), world.store(2, other)
+        world.handle(first)
+        world.handle(second)
+        assert world.verdict(second).near_duplicate_of == (first.content_id if is_linked else 0)
+
+
+def test_hardly_any_copy_above_the_limit_escapes_the_bands() -> None:
+    dice = random.Random(6)
+    found = 0
+    for _ in range(100):
+        body = " ".join(dice.choices(VOCABULARY, k=400))
+        one, other = fingerprint(body), fingerprint(f"{body} {' '.join(dice.choices(VOCABULARY, k=55))}")
+        found += bool(set(one.bands) & set(other.bands))
+    assert found >= 95
+
+
 def test_different_texts_are_not_linked() -> None:
     world = World()
     refs = [world.store(number, prose(number)) for number in range(20)]

@@ -36,7 +36,8 @@ def count_words(text: str) -> WordCount:
     """
     if text.isascii():
         return WordCount(float(len(_WORD.findall(text))), "spaced")
-    rest, hangul = _HANGUL.subn(" ", text)
+    # Decomposed Hangul would count two or three times.
+    rest, hangul = _HANGUL.subn(" ", unicodedata.normalize("NFC", text))
     rest, kana = _KANA.subn(" ", rest)
     rest, han = _HAN.subn(" ", rest)
     rest, unspaced = _UNSPACED.subn(" ", rest)
