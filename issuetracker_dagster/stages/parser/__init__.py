@@ -17,4 +17,5 @@
 - `canonical`   whether the page's canonical URL is believed
 - `version`     a hash over these modules, kept with what they read
 - `charset`, `dates`, `patterns`  bytes to text, text to time, RE2 expressions
+- `nesting`     pages that nest too deep to build a tree of
 """

@@ -32,7 +32,7 @@ def read_feed(body: bytes, content_type: str, url: str, fetched_ms: int = 0) -> 
     """
     # Both readers guess charsets differently from us; they get UTF-8 that says so.
     text = decode_page(body, content_type).text
-    data = _declared_utf8(text)
+    data = declared_utf8(text)
     entries, language = _entries(data)
     zone = zone_of(host_of(url), language)
     written = _written_dates(data, zone, fetched_ms)
@@ -70,7 +70,8 @@ def _entries(data: bytes) -> tuple[list[Entry], str]:
     return list(slow.entries), _text(slow.feed.get("language"))
 
 
-def _declared_utf8(text: str) -> bytes:
+def declared_utf8(text: str) -> bytes:
+    """The bytes of XML that says it is UTF-8, whatever it said before."""
     start = text.find("<?xml")
     if 0 <= start < 200 and (end := text.find("?>", start, start + 300)) > 0:
         text = '<?xml version="1.0" encoding="utf-8"?>' + text[end + 2 :]

@@ -21,8 +21,8 @@ def is_index_page(page: LexborHTMLParser, url: str, *, body_length: int, has_dat
         if text and not href.startswith("#") and _same_host(href, url, host):
             anchors += 1
             linked += len(text)
-    if anchors >= _LINKS:
-        return True
+        if anchors >= _LINKS:
+            return True
     total = sum(map(len, _visible(page).split()))
     return anchors > 0 and linked >= _MOSTLY * total
 

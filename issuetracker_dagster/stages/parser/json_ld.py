@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 from selectolax.lexbor import LexborHTMLParser
@@ -74,10 +75,10 @@ def _loaded(text: str) -> object:
 
 
 def _nodes(value: object) -> Iterator[Json]:
-    waiting = [value]
+    waiting = deque([value])
     seen = 0
     while waiting and seen < _MOST_NODES:
-        current = waiting.pop(0)
+        current = waiting.popleft()
         seen += 1
         if isinstance(current, list):
             waiting.extend(current)

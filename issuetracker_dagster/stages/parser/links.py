@@ -16,6 +16,8 @@ _FIRST_YEAR = 1990
 _REPEATS = 3
 _DEEPEST_PATH = 20
 _MOST_CANDIDATES = 5_000
+_LONGEST_BASE = 2_000
+"""Every link of the page is joined to it."""
 _NO_PAGE = re.compile(
     r"\.(?:jpe?g|png|gif|webp|svg|ico|css|js|mp[34]|avi|mov|wmv|zip|gz|7z|rar|exe|dmg|apk|pdf|docx?|xlsx?|pptx?|hwpx?)$",
     re.IGNORECASE,
@@ -35,7 +37,7 @@ def base_of(page: LexborHTMLParser, url: str) -> str:
     node = page.css_first("base[href]")
     href = node.attributes.get("href") if node else None
     try:
-        return str(parse_http(href, url).href) if href else url
+        return str(parse_http(href, url).href) if href and len(href) <= _LONGEST_BASE else url
     except BadUrl:
         return url
 

@@ -107,7 +107,7 @@ class ExtractionPool:
         try:
             reading = future.result(self._options.wall_budget_s + _STARTUP_S)
         except ProcessExpired as error:
-            raise self._judged(error, request.url) from None
+            raise self._judged(error, request) from None
         except CancelledError:
             raise TransientError("the extraction pool was stopped over the page") from None
         except FutureTimeout:
@@ -161,12 +161,14 @@ class ExtractionPool:
         for end in ends:
             end()
 
-    def _judged(self, error: ProcessExpired, url: str) -> Exception:
+    def _judged(self, error: ProcessExpired, request: PageRequest) -> Exception:
+        url = request.url
         if error.exitcode == -signal.SIGPROF:
             logger.warning("a page took too much processor time", extra=action("extract.too_complex", url=url))
-            return PermanentError(
-                f"extraction took more than {self._options.cpu_budget_s:g} s of processor time", code="too_complex"
-            )
+            # A rule's selectors run on the same budget, and one of them may be what is too much.
+            by = f", read by the selectors of rule {request.rule.rule_id}" if request.rule else ""
+            took = f"extraction took more than {self._options.cpu_budget_s:g} s of processor time{by}"
+            return PermanentError(took, code="too_complex")
         logger.warning("an extraction process died", extra=action("extract.crashed", url=url, exitcode=error.exitcode))
         return ExtractorCrashed(f"the extraction process died with exit code {error.exitcode}")
 

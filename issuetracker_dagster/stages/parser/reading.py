@@ -12,6 +12,7 @@ from issuetracker_dagster.stages.parser.charset import DecodedText, decode_page
 from issuetracker_dagster.stages.parser.feeds import read_feed
 from issuetracker_dagster.stages.parser.index_page import is_index_page
 from issuetracker_dagster.stages.parser.links import Link, discover
+from issuetracker_dagster.stages.parser.nesting import is_too_deep
 from issuetracker_dagster.stages.parser.sitemaps import read_sitemap
 
 _BINARY = ("image/", "video/", "audio/", "font/", "application/pdf", "application/zip", "application/octet-stream")
@@ -52,7 +53,10 @@ class PageReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_page(request: PageRequest) -> PageReading:
-    """Read a page by its target type. Raises `PermanentError`: `empty`, `not_text`, or what feeds and sitemaps say."""
+    """Read a page by its target type.
+
+    Raises `PermanentError`: `empty`, `not_text`, `too_complex`, or what feeds and sitemaps say.
+    """
     if not request.body.strip(b" \t\r\n\0"):
         raise PermanentError("the page is empty", code="empty")
     if request.target_type is TargetType.FEED:
@@ -66,6 +70,8 @@ def read_page(request: PageRequest) -> PageReading:
     decoded = decode_page(request.body, request.content_type)
     if decoded.replacement_share > _MOST_REPLACED or _controls(decoded.text) > _MOST_CONTROLS:
         raise PermanentError("the page isn't text in any charset", code="not_text")
+    if is_too_deep(decoded.text):
+        raise PermanentError("the page nests deeper than anything that is written to be read", code="too_complex")
     page = LexborHTMLParser(decoded.text)
     if request.target_type is TargetType.CATEGORY:
         return PageReading(

@@ -12,7 +12,7 @@ from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.urls import BadUrl, spelled
 from issuetracker_dagster.stages.parser.charset import decode_page
 from issuetracker_dagster.stages.parser.dates import parse_date
-from issuetracker_dagster.stages.parser.feeds import read_feed
+from issuetracker_dagster.stages.parser.feeds import declared_utf8, read_feed
 from issuetracker_dagster.stages.parser.links import Link
 from issuetracker_dagster.stages.parser.recency import newest_first
 
@@ -29,7 +29,7 @@ def read_sitemap(body: bytes, content_type: str, url: str, max_bytes: int, fetch
     A file that breaks off gives what it held so far. Raises `PermanentError`: `too_large` when it unpacks to more than
     `max_bytes`, `not_a_sitemap` when it holds no URL and isn't one.
     """
-    data = unpacked(body, max_bytes)
+    data = _without_nuls(unpacked(body, max_bytes), content_type)
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return newest_first(_plain(decode_page(data, content_type).text, url), fetched_ms)
     root, links = _xml(data, url)
@@ -38,6 +38,11 @@ def read_sitemap(body: bytes, content_type: str, url: str, max_bytes: int, fetch
     if not links and root not in ("urlset", "sitemapindex"):
         raise PermanentError(f"no sitemap in what was fetched as one (root {root[:40]!r})", code="not_a_sitemap")
     return newest_first(links, fetched_ms)
+
+
+def _without_nuls(data: bytes, content_type: str) -> bytes:
+    """UTF-8 of what holds NULs: they end the file for the XML reader, be they UTF-16's or strewn in."""
+    return declared_utf8(decode_page(data, content_type).text) if b"\0" in data else data
 
 
 def unpacked(body: bytes, max_bytes: int) -> bytes:
