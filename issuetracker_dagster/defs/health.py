@@ -70,6 +70,20 @@ class HealthProbe:
         """What is worth an event, the figures in words, and the next cursor: all that must outlive this process."""
         self._remember(context.cursor or "")
         self._problems = dict(self._servers.problems(wiring))
+        events, words, failures = self._look_around(wiring, context)
+        self._tick = wiring.machine_clock.now_ms()
+        # Of a server that is out every look says the same.
+        told = [*words, *dict.fromkeys([*self._problems.values(), *failures])]
+        return dg.SensorResult(
+            asset_events=self._news.worth_telling([*reach_evaluations(self._problems), *events], wiring.clock),
+            skip_reason="; ".join(told).rstrip(".") + (f". {HELP}" if self._problems else ""),
+            cursor=encode_probe(msgspec.structs.replace(self._memory, tick=self._tick)),
+        )
+
+    def _look_around(
+        self, wiring: Wiring, context: dg.SensorEvaluationContext
+    ) -> tuple[list[AssetEvent], list[str], list[str]]:
+        """What was found and said, and why looks failed; those at servers that are out or hang are left out."""
         events: list[AssetEvent] = []
         words: list[str] = []
         failures: list[str] = []
@@ -87,14 +101,7 @@ class HealthProbe:
                 if wiring.machine_clock.monotonic() - asked_at > HANGS_AFTER_S:
                     self._problems |= self._servers.problems(wiring)
                     hang |= set(needs) if self._problems.keys().isdisjoint(needs) else set()
-        self._tick = wiring.machine_clock.now_ms()
-        # Of a server that is out every look says the same.
-        told = [*words, *dict.fromkeys([*self._problems.values(), *failures])]
-        return dg.SensorResult(
-            asset_events=self._news.worth_telling([*reach_evaluations(self._problems), *events], wiring.clock),
-            skip_reason="; ".join(told).rstrip(".") + (f". {HELP}" if self._problems else ""),
-            cursor=encode_probe(msgspec.structs.replace(self._memory, tick=self._tick)),
-        )
+        return events, words, failures
 
     def _remember(self, cursor: str) -> None:
         self._memory = decode_probe(cursor)

@@ -72,14 +72,29 @@ def test_each_server_that_is_out_is_told_in_the_first_tick_with_what_to_do_and_t
     assert [said_by(result).count(name) for name in ("(KAFKA_BOOTSTRAP_SERVERS)", "(REDIS_URL)")] == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("database", "helps"),
+    [
+        ("sqlite:///{folder}/never_upgraded.db", "`issuetracker db upgrade`"),
+        ("postgresql://someone:secret@127.0.0.1:{port}/issues", "DATABASE_URL"),
+    ],
+)
 def test_with_every_server_out_all_three_are_told_and_the_tick_says_what_helps(
-    sql_only: Wiring, instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sql_only: Wiring,
+    instance: dg.DagsterInstance,
+    tmp_path: Path,
+    closed_port: int,
+    monkeypatch: pytest.MonkeyPatch,
+    database: str,
+    helps: str,
 ) -> None:
-    monkeypatch.setenv("DATABASE_URL", f"sqlite:///{tmp_path / 'never upgraded.db'}")
+    monkeypatch.setenv("DATABASE_URL", database.format(folder=tmp_path, port=closed_port))
     checks, result = looked(HealthProbe(), Wiring(Settings(None)), instance)
     assert reachable(checks) == {"kafka": False, "redis": False, "sql": False}
-    assert "issuetracker db upgrade" in (checks[server_key("sql"), "reachable"].description or "")
+    said = checks[server_key("sql"), "reachable"].description or ""
+    assert helps in said
     assert "`issuetracker status`" in said_by(result)
+    assert "secret" not in said + said_by(result)
 
 
 @pytest.mark.slow
