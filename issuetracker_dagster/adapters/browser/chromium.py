@@ -28,6 +28,7 @@ _GONE_S = 2.0
 _LONGEST_FOLDER = 60
 """Chromium puts a socket below it, and the path of one has 107 bytes."""
 _LOOK_EVERY_S = 0.5
+_TRIES = 6
 _NOWHERE = "http://127.0.0.1:1"
 """A proxy that isn't there: whatever the browser would send for no page goes nowhere."""
 _ARGUMENTS = (
@@ -142,7 +143,10 @@ class Chromium:
                 await self._browser.close()
                 await self._playwright.stop()
         _end(self._children)
-        remove_folder(self._folder)
+        for _ in range(_TRIES):
+            if remove_folder(self._folder):
+                return
+            await asyncio.sleep(_LOOK_EVERY_S)  # a browser that outlived its driver for a moment still writes
 
     async def _watch_memory(self, session: CDPSession, most: int) -> None:
         """A page that takes too much loses its process; the others, in processes of their own, don't notice.

@@ -23,6 +23,7 @@ def new_folder() -> str:
     return tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
 
 
-def remove_folder(folder: str) -> None:
-    """With all that is in it, as far as it lets itself be removed."""
+def remove_folder(folder: str) -> bool:
+    """With all that is in it; whether all of it let itself be removed."""
     shutil.rmtree(folder, ignore_errors=True)
+    return not os.path.exists(folder)
