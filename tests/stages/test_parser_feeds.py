@@ -10,8 +10,11 @@ import pytest
 from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.urls import normalise
+from issuetracker_dagster.stages.parser.blacklist import Blacklist
+from issuetracker_dagster.stages.parser.choosing import Limits, LinkVerdict, judge_entries
 from issuetracker_dagster.stages.parser.feeds import read_feed
 from issuetracker_dagster.stages.parser.links import Link
+from issuetracker_dagster.stages.parser.selection import RuleOptions
 from issuetracker_dagster.stages.parser.sitemaps import read_sitemap
 
 FEED_URL = "https://news.example.kr/rss.xml"
@@ -71,7 +74,32 @@ def test_a_feed_in_cp949_is_read_by_its_declaration() -> None:
 
 def test_links_are_normalised_and_come_once() -> None:
     body = rss(item("/a#x"), item("https://news.example.kr/a"), item("javascript:alert(1)"))
-    assert [link.url for link in read_feed(body, "", FEED_URL)] == ["https://news.example.kr/a"]
+    assert [link.url for link in read_feed(body, "", FEED_URL) if link.is_url] == ["https://news.example.kr/a"]
+
+
+def verdicts(links: list[Link]) -> list[tuple[str, LinkVerdict]]:
+    limits = Limits(this_year=2026, max_length=2_000)
+    judged = judge_entries(links, RuleOptions(), blacklist=Blacklist(), oldest_ms=0, limits=limits)
+    return [(each.link.url, each.verdict) for each in judged]
+
+
+def test_an_entry_without_a_usable_address_is_refused_with_a_reason() -> None:
+    body = rss(item("javascript:alert(1)"), item("https://a.example/1"), "<item><title>Only a title</title></item>")
+    assert verdicts(read_feed(body, "", FEED_URL)) == [
+        ("javascript:alert(1)", LinkVerdict.NO_URL), ("https://a.example/1", LinkVerdict.WANTED),
+        ("Only a title", LinkVerdict.NO_URL),
+    ]  # fmt: skip
+    sitemap = b"<urlset><url><loc>ftp://a.example/1</loc></url><url><lastmod>2026-11-30</lastmod></url></urlset>"
+    assert verdicts(read_sitemap(sitemap, "", SITEMAP_URL, MEGABYTE)) == [
+        ("ftp://a.example/1", LinkVerdict.NO_URL), ("an entry without an address", LinkVerdict.NO_URL),
+    ]  # fmt: skip
+
+
+def test_a_page_in_the_place_of_a_feed_says_which_feed_it_announces() -> None:
+    page = b'<html><head><link rel="alternate" type="application/rss+xml" href="/all.xml"></head><body>x</body></html>'
+    with pytest.raises(PermanentError, match=r"announces https://news\.example\.kr/all\.xml") as caught:
+        read_feed(page, "text/html", FEED_URL)
+    assert caught.value.code == "not_a_feed"
 
 
 def test_atom_updates_and_json_feeds_are_feeds_too() -> None:

@@ -22,6 +22,7 @@ class LinkVerdict(StrEnum):
     TRAP = "trap"
     BLACKLISTED = "blacklisted"
     OLD = "old"
+    NO_URL = "no_url"
     NO_PAGE = "no_page"
     EXCLUDED = "excluded"
     NO_ARTICLE = "no_article"
@@ -90,7 +91,9 @@ def judge_entries(
     """The entries of a feed or sitemap in their order; dated ones older than `oldest_ms` aren't wanted."""
     for entry in entries:
         link, verdict = entry, LinkVerdict.WANTED
-        if 0 < link.published_ms < oldest_ms:
+        if not link.is_url:
+            verdict = LinkVerdict.NO_URL
+        elif 0 < link.published_ms < oldest_ms:
             verdict = LinkVerdict.OLD
         elif limits.trap(link.url):
             verdict = LinkVerdict.TRAP

@@ -9,9 +9,11 @@ from datetime import tzinfo
 import fastfeedparser
 import feedparser
 from lxml import etree
+from selectolax.lexbor import LexborHTMLParser
 
 from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.urls import BadUrl, host_of, spelled
+from issuetracker_dagster.stages.parser.announced import announced_feeds
 from issuetracker_dagster.stages.parser.charset import decode_page
 from issuetracker_dagster.stages.parser.dates import parse_date, zone_of
 from issuetracker_dagster.stages.parser.links import Link
@@ -21,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 _LOCAL = re.compile(r"^.*[}:]")
 _DATES = ("pubDate", "published", "date", "issued", "created", "updated", "modified", "lastBuildDate")
+_HEAD = 100_000
+_LONGEST_SAID = 200
 
 Entry = Mapping[str, object]
 
@@ -28,22 +32,35 @@ Entry = Mapping[str, object]
 def read_feed(body: bytes, content_type: str, url: str, fetched_ms: int = 0) -> list[Link]:
     """Links of the feed's entries, newest first, undated ones last in feed order.
 
-    Raises `PermanentError` (`not_a_feed`) when no reader finds a feed in it.
+    An entry without a usable address is kept as what it has instead, to say so. Raises `PermanentError` (`not_a_feed`)
+    when no reader finds a feed in it; of a page, the reason names the feed that it announces.
     """
     # Both readers guess charsets differently from us; they get UTF-8 that says so.
     text = decode_page(body, content_type).text
     data = declared_utf8(text)
-    entries, language = _entries(data)
+    try:
+        entries, language = _entries(data)
+    except PermanentError as error:
+        raise PermanentError(f"{error}{_announced(text, url)}", code="not_a_feed") from error
     zone = zone_of(host_of(url), language)
     written = _written_dates(data, zone, fetched_ms)
     links: dict[str, Link] = {}
     for entry in entries:
         target = _target(entry, url)
+        if not target:
+            written_as = _text(entry.get("link")) or _text(entry.get("title")) or "an entry without a link"
+            links.setdefault(written_as, Link(written_as[:_LONGEST_SAID], is_url=False))
         if not target or target in links:
             continue
         published = written.get(_text(entry.get("link"))) or parse_date(_date(entry), zone, fetched_ms)
         links[target] = Link(target, published_ms=published)
     return newest_first(links.values(), fetched_ms)
+
+
+def _announced(text: str, url: str) -> str:
+    head = text[:_HEAD]
+    feeds = announced_feeds(LexborHTMLParser(head), url, of_article=False) if "<link" in head.lower() else []
+    return f"; the page announces {feeds[0]}" if feeds else ""
 
 
 def _entries(data: bytes) -> tuple[list[Entry], str]:

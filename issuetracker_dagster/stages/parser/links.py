@@ -25,11 +25,15 @@ _NO_PAGE = re.compile(
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A link to crawl; `published_ms` is 0 unless a feed or sitemap told it."""
+    """A link to crawl; `published_ms` is 0 unless a feed or sitemap told it.
+
+    Without `is_url` it is what an entry had in the place of one, kept to say why it isn't crawled.
+    """
 
     url: str
     target_type: TargetType = TargetType.ARTICLE
     published_ms: int = 0
+    is_url: bool = True
 
 
 def base_of(page: LexborHTMLParser, url: str) -> str:

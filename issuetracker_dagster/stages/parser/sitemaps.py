@@ -20,6 +20,7 @@ _ROOT_CLOSED = re.compile(rb"(?:urlset|sitemapindex|rss|feed|RDF)\s*>\s*\Z")
 _ENTRY_CLOSED = re.compile(rb"</(?:\w{1,20}:)?(?:url|sitemap)\s*>")
 _GZIP = b"\x1f\x8b"
 _MOST_URLS = 100_000
+_LONGEST_SAID = 200
 _FEEDS = ("rss", "feed", "rdf")
 
 
@@ -125,8 +126,11 @@ def _name(node: "etree._Element") -> str:
 
 def _add(links: dict[str, Link], located: str, fields: dict[str, str], url: str, kind: TargetType) -> None:
     try:
-        target = spelled(located, url)
+        target = spelled(located, url) if located else ""
     except BadUrl:
+        target = ""
+    if not target:
+        links.setdefault(located, Link(located[:_LONGEST_SAID] or "an entry without an address", kind, is_url=False))
         return
     date = fields.get("publication_date") or fields.get("lastmod") or ""
     if target != url:
