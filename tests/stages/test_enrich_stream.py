@@ -90,7 +90,7 @@ def test_the_same_seed_gives_the_same_stream_and_all_that_makes_news_hard() -> N
 
 
 def test_events_of_the_stream_share_so_many_words_that_links_make_heaps_of_them() -> None:
-    """Else the other figures would say nothing: at the threshold of clustering, single links join what they shouldn't."""
+    """Else the other figures would say nothing: at the threshold of clustering, single links join what is apart."""
     stream = event_stream(CONTENTS)
     vectors = [vector_of(view_of(number, told)) for number, told in enumerate(stream)]
     rarity = rarity_of(vectors)
