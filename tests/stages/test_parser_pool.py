@@ -24,7 +24,8 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.slow
 
 GOOD = article_html()
-NESTED = "<div>" * 900_000 + "x" + "</div>" * 900_000
+SLOW = "<div " + " ".join(f"a{number}=1" for number in range(200_000)) + ">x"
+"""Each attribute of an element is compared with all others: a minute of work."""
 
 
 def request(html: str | bytes, target_type: TargetType = TargetType.ARTICLE) -> PageRequest:
@@ -70,7 +71,7 @@ def test_errors_of_the_reader_keep_their_code_across_processes(pool: ExtractionP
 def test_a_page_over_the_cpu_budget_is_too_complex_and_others_go_on(pool: ExtractionPool) -> None:
     started = time.process_time()
     with ThreadPoolExecutor(2) as threads:
-        hostile = threads.submit(pool.read, request(NESTED))
+        hostile = threads.submit(pool.read, request(SLOW))
         good = threads.submit(pool.read, request(GOOD))
         assert good.result().article
         with pytest.raises(PermanentError) as caught:
@@ -96,7 +97,7 @@ def test_a_worker_killed_over_a_page_is_a_crash_that_may_be_tried_again() -> Non
         killer = threading.Thread(target=_kill_when_busy)
         killer.start()
         with pytest.raises(ExtractorCrashed):
-            pool.read(request(NESTED))
+            pool.read(request(SLOW))
         killer.join()
         assert pool.read(request(GOOD)).article
     finally:
@@ -159,7 +160,7 @@ def test_closing_wakes_a_thread_that_waits_for_a_page() -> None:
     pool = ExtractionPool(ParserOptions(processes=1, cpu_budget_s=60.0))
     pool.read(request(GOOD))
     with ThreadPoolExecutor(2) as threads:
-        waiting = [threads.submit(pool.read, request(NESTED)) for _ in range(2)]
+        waiting = [threads.submit(pool.read, request(SLOW)) for _ in range(2)]
         eventually(lambda: len(pool._awaited) == 1)
         pool.close()
         for future in waiting:
