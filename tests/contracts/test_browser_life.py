@@ -26,7 +26,7 @@ from tests.contracts.browser_world import SANDBOX, failure, family, options, ren
 from tests.stages.http_site import Exchange, running_site
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 ROOT = Path(__file__).parents[2]
 PAGE = request("<p>" + "words of the article " * 20)

@@ -12,7 +12,7 @@ from issuetracker_dagster.ports.http import TimedOut
 from tests.contracts.browser_world import MEGABYTE, failure, render, request, running_renderer, text
 from tests.stages.http_site import Site, fixed, redirect, running_site
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 WORDS = "words of the article " * 20
 WRITE = f"document.getElementById('root').textContent = '{WORDS}'"

@@ -27,7 +27,7 @@ from tests.stages.http_site import Exchange, Page, Site, fixed, running_site, wi
 from tests.stages.parser_world import ParserWorld
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 HOST = "127.0.0.1"
 

@@ -23,7 +23,8 @@ _TYPES = frozenset({"script", "stylesheet", "xhr", "fetch"})
 """What a document needs to become itself. Frames are documents of others, and don't come out with the page."""
 _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
 _LOOK_EVERY_S = 0.1
-_TRIES = 10
+_REPLACED = ("context", "navigated")
+"""How errors are recognised that say that the document is another one by now."""
 _BESIDE_THE_PAGE = (files(__package__) / "tab.js").read_text(encoding="utf-8")
 
 
@@ -79,8 +80,9 @@ class Tab:
     async def _read(self) -> Rendered:
         page = await self._opened()
         session = await self._context.new_cdp_session(page)
-        await page.goto(self._url, wait_until="commit", timeout=0)
-        await _forget_the_empty_tab(session)
+        # In place of the empty tab, else a script could go back to that, past `_navigate`.
+        async with page.expect_navigation(wait_until="commit", timeout=0):
+            await page.evaluate("url => location.replace(url)", self._url)
         beside = _Beside(session)
         await self._settled(beside)
         html = await beside.evaluate(f"html({self._request.max_bytes})")
@@ -158,7 +160,7 @@ class _Beside:
                     self._world = await self._entered()
                 return await self._asked(expression, self._world)
             except Error as error:
-                if "context" not in str(error).lower():
+                if not any(word in str(error) for word in _REPLACED):
                     raise
                 self._world = None
                 await asyncio.sleep(_LOOK_EVERY_S)
@@ -176,15 +178,6 @@ class _Beside:
         if "exceptionDetails" in answer:
             raise TransientError(f"the page can't be looked at: {answer['exceptionDetails'].get('text', '')}")
         return answer["result"].get("value")
-
-
-async def _forget_the_empty_tab(session: CDPSession) -> None:
-    """Else a script could go back to it, past `_navigate`. For a moment after its arrival a page refuses."""
-    for _ in range(_TRIES):
-        with contextlib.suppress(Error):
-            await session.send("Page.resetNavigationHistory")
-            return
-        await asyncio.sleep(_LOOK_EVERY_S)
 
 
 async def _close(page: Page) -> None:
