@@ -15,6 +15,7 @@ from issuetracker_dagster.defs.history import purge_job, purge_schedule
 from issuetracker_dagster.defs.intakes import intake_sensors
 from issuetracker_dagster.defs.lag_checks import lag_checks
 from issuetracker_dagster.defs.losses import loss_checks
+from issuetracker_dagster.defs.migration_scripts import read_migration_scripts_once
 from issuetracker_dagster.defs.queue_moves import move_job
 from issuetracker_dagster.defs.reach_checks import reach_checks
 from issuetracker_dagster.defs.render_checks import rendering_check
@@ -34,6 +35,7 @@ from issuetracker_dagster.wiring.parts import Wiring
 _settings = Settings()
 configure(_settings)
 end_quickly()
+read_migration_scripts_once()
 
 defs = dg.Definitions(
     assets=[*asset_specs(_settings), reparsed_contents(_settings), issue_digest],
