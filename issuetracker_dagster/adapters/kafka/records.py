@@ -26,5 +26,5 @@ def _record(topic: str, found: ConsumerRecord) -> Record:
         key=found.key,
         # A tombstone has no value; an empty one can't be decoded either and takes the way of every malformed message.
         value=found.value or b"",
-        headers=tuple((name, value or b"") for name, value in found.headers),
+        headers=tuple([pair if pair[1] is not None else (pair[0], b"") for pair in found.headers]),
     )
