@@ -1,1 +1,1 @@
-"""The world behind the ports: `kafka`, `redis`, `sql`, `http`, `browser`, `clock`; `memory` has the fakes. No decisions."""
+"""The world behind the ports: `kafka`, `redis`, `sql`, `http`, `browser`, `clock`; `memory` has fakes. No decisions."""

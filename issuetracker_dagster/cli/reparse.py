@@ -32,6 +32,7 @@ def moment(context: click.Context, parameter: click.Parameter, value: str | None
     "--source", "sources", multiple=True, help="Only what this source (the name of seeds) asked for; repeatable."
 )
 @click.option("--rule", "rule_id", type=RULE_ID, help="Only where the rule with this id reads, see `rules list`.")
+@click.option("--missed", is_flag=True, help="Only pages on which their rule found nothing, as after a new layout.")
 @click.option(
     "--parser-version",
     default="",
@@ -64,6 +65,7 @@ def reparse(
     host: str,
     sources: tuple[str, ...],
     rule_id: int | None,
+    missed: bool,
     parser_version: str,
     since_ms: int,
     before_ms: int,
@@ -91,6 +93,7 @@ def reparse(
         before_ms=before_ms,
         code_version="" if parser_version == OTHER else parser_version,
         other_than=code_version() if parser_version == OTHER else "",
+        missed=missed,
     )
     rule = _rule(wiring, rule_id)
     options = ReparseOptions(after=after, limit=limit or 0, target=target, priority=priority, dry_run=dry_run)

@@ -46,7 +46,7 @@ def judge_rules(rules: Sequence[RuleYield]) -> dg.AssetCheckResult:
         said = (
             f"{len(stale)} rules went stale within {_WINDOW}: {told}. The site's layout has changed, or the rule is "
             "for other pages. General extraction stands in meanwhile. Compare the selectors in parser_rules with such "
-            f"a page, mend them, then `issuetracker reparse --rule {stale[0].rule_id}` reads the stored pages again"
+            f"a page, mend them, then `issuetracker reparse --rule {stale[0].rule_id} --missed` reads those pages again"
         )
     dead = any(not rule.used for rule in stale)
     level = (Level.ERROR if dead else Level.WARN) if stale else Level.WELL

@@ -45,6 +45,7 @@ class ReparseConfig(DayConfig):
 
     dry_run: bool = Field(True, description="true (default) only counts; set it to false to have pages read again")
     rule: int = Field(0, ge=0, description="Id of a rule: only pages where it reads; 0: all")
+    missed: bool = Field(False, description="true: only pages on which their rule found nothing; false (default): all")
     parser_version: str = Field(
         "", description="Only what this version of the parser's code read; other: any but the present one; empty: all"
     )
@@ -70,6 +71,7 @@ def reparse_op(context: dg.OpExecutionContext, config: ReparseConfig, wiring: dg
         before_ms=_moment("fetched_to", config.fetched_to),
         code_version="" if is_other else config.parser_version,
         other_than=code_version() if is_other else "",
+        missed=config.missed,
     )
     options = _options(config, after=config.after, limit=config.limit, dry_run=config.dry_run)
     rule = _rule(wiring, config.rule)

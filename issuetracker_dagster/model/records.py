@@ -12,8 +12,8 @@ class RawContent(msgspec.Struct, frozen=True, kw_only=True):
     """A fetched page. `body` is decoded of transfer and content encodings, not of its charset.
 
     `stored_by` is the identity (`root_id:generation`) of the message that last replaced the body: the same root finding
-    its own bytes again is a redelivery that still has to be passed on, not an unchanged page. `is_rendered`: the body is
-    what a browser made of the page.
+    its own bytes again is a redelivery that still has to be passed on, not an unchanged page. `is_rendered`: the body
+    is what a browser made of the page.
     """
 
     raw_id: int = 0

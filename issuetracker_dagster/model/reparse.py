@@ -13,7 +13,7 @@ class PageFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     `host` is exact or `*.example.com`. `since_ms` inclusive and `before_ms` exclusive bound the time of the fetch.
     `code_version` and `other_than` go by the parser code that made the page's content; neither means a page of which no
-    content was ever made.
+    content was ever made. `missed` means those on which their rule found nothing.
     """
 
     host: str = ""
@@ -22,6 +22,7 @@ class PageFilter(msgspec.Struct, frozen=True, kw_only=True):
     before_ms: int = 0
     code_version: str = ""
     other_than: str = ""
+    missed: bool = False
 
 
 class StoredArticle(msgspec.Struct, frozen=True, kw_only=True):

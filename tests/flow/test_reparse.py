@@ -180,3 +180,13 @@ def test_ended_in_the_middle_it_goes_on_behind_the_page_that_it_reached(
     assert second.published == 2
     assert world.pages() == ids
     assert world.reparse(limit=3).published == 3
+
+
+def test_pages_that_their_rule_read_can_be_left_as_they_are(world: ReparseWorld) -> None:
+    became = {"https://news.example.com/a": "used:1", "https://news.example.com/b": "missed:1"}
+    pages = {url: world.store(url) for url in (*became, "https://news.example.com/c")}
+    for url, what in became.items():
+        content = article(pages[url], raw_id=pages[url], url=url)
+        world.sql.contents.save(msgspec.structs.replace(content, field_sources={"rule": what}), MadeFrom())
+    assert world.reparse(PageFilter(missed=True)).published == 1
+    assert world.pages() == [pages["https://news.example.com/b"]]

@@ -57,6 +57,8 @@ def _conditions(wanted: PageFilter) -> Iterator[ColumnElement[bool]]:
         yield ContentMetaRow.code_version == wanted.code_version
     if wanted.other_than:
         yield ContentMetaRow.code_version != wanted.other_than
+    if wanted.missed:
+        yield ContentMetaRow.field_sources["rule"].as_string().like("missed:%")
 
 
 def _forms(host: str) -> Iterator[str]:
