@@ -5,12 +5,13 @@ further from the recorded one than the recorded runs were from each other.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 from benchmarks import page, recorded
 from benchmarks.catalogue import BENCHES
-from benchmarks.recorded import FEWEST_RUNS, Record, record_of
+from benchmarks.recorded import FEWEST_RUNS, IDLE_LOAD, Record, record_of
 from benchmarks.running import results_of
 from benchmarks.setup import this_setup
 from benchmarks.table import head, shown, what_moved
@@ -83,9 +84,14 @@ def _measured(names: Sequence[str], runs: int) -> dict[str, Record]:
         bench = BENCHES[name]
         minutes = f"about {bench.minutes * runs:g} min"
         print(f"{name} ({place} of {len(names)}): {bench.about}; {minutes}", file=sys.stderr, flush=True)
+        load = os.getloadavg()[0]
+        if load > IDLE_LOAD and place == 1:
+            print(
+                f"the machine is busy (load {load:.1f}): that takes from figures and limits, but not alike", flush=True
+            )
         results = results_of(name, runs)
         if results:
-            found[name] = record_of(results)
+            found[name] = record_of(results, load)
     return found
 
 

@@ -35,7 +35,8 @@ def _lines(records: Mapping[str, Record]) -> Iterator[str]:
     for name, record in ordered.items():
         yield f"### `{name}`: {BENCHES[name].about}"
         yield ""
-        yield f"| {record.runs} runs | figure | limit | judged: lowest to highest | median | target | |"
+        runs = f"{record.runs} runs, load {record.load:.1f}"
+        yield f"| {runs} | figure | limit | judged: lowest to highest | median | target | |"
         yield "|---|---|---|---|---|---|---|"
         for figure, series in record.figures.items():
             yield _row(figure, series)

@@ -11,6 +11,7 @@ from benchmarks.figures import Curve, Figure, Result
 from benchmarks.setup import Setup, this_setup
 
 FILE = Path(__file__).with_name("figures.json")
+IDLE_LOAD = 1.5
 FEWEST_RUNS = 5
 """A spread over fewer runs than these says nothing of a difference."""
 
@@ -47,9 +48,13 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What one benchmark found in its runs. Curves are the medians of all runs, notes those of the last one."""
+    """What one benchmark found in its runs. Curves are the medians of all runs, notes those of the last one.
+
+    `load` is how many processes wanted a core of the machine before the first run; on an idle one it is about 0.
+    """
 
     day: str
+    load: float
     setup: Setup
     runs: int
     figures: dict[str, Series]
@@ -57,7 +62,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def record_of(results: Sequence[Result]) -> Record:
+def record_of(results: Sequence[Result], load: float) -> Record:
     """The runs of one benchmark as one record of today."""
     by_name: dict[str, list[Figure]] = {}
     for result in results:
@@ -65,6 +70,7 @@ def record_of(results: Sequence[Result]) -> Record:
             by_name.setdefault(figure.name, []).append(figure)
     return Record(
         day=datetime.now(UTC).date().isoformat(),
+        load=load,
         setup=this_setup(),
         runs=len(results),
         figures={name: _series(figures) for name, figures in by_name.items()},

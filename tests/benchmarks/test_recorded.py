@@ -16,7 +16,7 @@ def runs_of(*ratios: float, at_most: bool = False, target: float = 0.5) -> Recor
         Figure(name="push", value=100 * ratio, unit="msg/s", limit=100.0, ratio=ratio, target=target, at_most=at_most)
         for ratio in ratios
     ]
-    return record_of([Result(figures=(figure,)) for figure in figures])
+    return record_of([Result(figures=(figure,)) for figure in figures], load=0.2)
 
 
 def test_a_figure_is_judged_by_its_ratio_to_the_limit_of_the_same_round() -> None:
@@ -72,7 +72,7 @@ def test_curves_are_the_medians_of_all_runs() -> None:
         for cost in (1.0, 2.0, 9.0)
     ]
 
-    (curve,) = record_of([Result(figures=(), curves=(curve,)) for curve in curves]).curves
+    (curve,) = record_of([Result(figures=(), curves=(curve,)) for curve in curves], load=0.2).curves
 
     assert curve.points == ((10.0, 2.0), (1_000.0, 4.0))
     assert curve.growth == pytest.approx(2 / 3)
