@@ -13,6 +13,8 @@ from issuetracker_dagster.local.children import Identity
 
 DAEMON, CODE_SERVER, WEBSERVER, SHIFTS, COMMAND = "daemon", "code server", "webserver", "shifts", "command"
 _CODE_SERVER = "dagster api grpc"
+_TRACKER = "multiprocessing.resource_tracker"
+"""What Python starts beside processes that are spawned; it does nothing."""
 _MARKS = {_CODE_SERVER: CODE_SERVER, "dagster._daemon": DAEMON, "dagster_webserver": WEBSERVER}
 
 
@@ -29,11 +31,11 @@ def seconds_by_role(pipeline: Pipeline) -> Mapping[str, float]:
 
 
 def shift_seconds(pipeline: Pipeline) -> Mapping[str, float]:
-    """The same of each run that is at work, by pid."""
+    """The same of each run that is at work, the drain run included, by pid."""
     found: dict[str, float] = defaultdict(float)
     for process, role in _processes(pipeline):
         with contextlib.suppress(psutil.Error):
-            if role == SHIFTS:
+            if role == SHIFTS and _TRACKER not in _words(process):
                 found[str(_run_of(process))] += _used(process)
     return found
 
