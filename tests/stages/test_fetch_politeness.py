@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from issuetracker_dagster.adapters.http.fetcher import AiohttpFetcher
-from issuetracker_dagster.errors import NotDue, PermanentError, TransientError
+from issuetracker_dagster.errors import NotDue, PermanentError, TransientError, Unavailable
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.rules import FetcherRule
 from issuetracker_dagster.stages.fetch import robots
@@ -262,6 +262,31 @@ def test_robots_are_asked_for_once_for_all_workers(world: FetchWorld, site: Site
     world.handler = world.another_worker()
     world.refused(site.url("/no"))
     assert site.hits["/robots.txt"] == 2
+
+
+def test_robots_that_cannot_be_shared_hold_for_this_worker(
+    world: FetchWorld, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world.shared_robots, "put", unavailable)
+    site.pages["/robots.txt"] = DISALLOW
+    assert world.fetched(site.url("/a")).body == b"a"
+    assert world.refused(site.url("/no")) == "robots_disallowed"
+    assert site.hits["/robots.txt"] == 1
+
+
+def test_an_outage_of_ours_is_not_held_against_the_host(
+    world: FetchWorld, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.pages["/robots.txt"] = fixed(b"Sitemap: /map.xml")
+    with monkeypatch.context() as outage:
+        outage.setattr(world.stores.seeds, "add", unavailable)
+        for _ in range(6):
+            world.failed(site.url("/a"))
+    assert world.fetched(site.url("/a")).body == b"a"
+
+
+def unavailable(*_: object) -> None:
+    raise Unavailable("not now")
 
 
 def test_the_rule_of_a_host_says_who_we_are_and_how_long_we_wait(world: FetchWorld, site: Site) -> None:

@@ -1,13 +1,18 @@
 """What is known of each robots.txt: in this process, and together with all other workers."""
 
+import logging
 import zlib
 
 import msgspec
 
+from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.hosts import SharedRobots
 from issuetracker_dagster.stages.fetch.recent import Recent
 from issuetracker_dagster.stages.fetch.robots_text import RobotsText, product_token
+
+logger = logging.getLogger(__name__)
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,10 +57,15 @@ class RobotsMemory:
 
     def put(self, origin: str, user_agent: str, found: Found) -> Known:
         """Remember, and tell the others."""
+        known = self._read(origin, user_agent, found)
         if self._shared is not None:
             packed = zlib.compress(_encoder.encode(found))
-            self._shared.put(_name(origin, user_agent), packed, found.until_ms - self._clock.now_ms())
-        return self._read(origin, user_agent, found)
+            try:
+                self._shared.put(_name(origin, user_agent), packed, found.until_ms - self._clock.now_ms())
+            except Unavailable as refused:
+                # A full Redis refuses this for hours; what the host has answered holds here all the same.
+                logger.warning(f"robots.txt of {origin} isn't shared: {refused}", extra=action("redis.unavailable"))
+        return known
 
     def _read(self, origin: str, user_agent: str, found: Found) -> Known:
         text = None if found.raw is None else RobotsText(found.raw, user_agent)

@@ -6,7 +6,7 @@ from types import TracebackType
 
 import msgspec
 
-from issuetracker_dagster.errors import NotDue, PermanentError, TransientError
+from issuetracker_dagster.errors import NotDue, PermanentError, TransientError, Unavailable
 from issuetracker_dagster.model.rules import FetcherRule
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.model.urls import authority_of, host_of
@@ -128,6 +128,8 @@ class Visit:
     def _ask(self, robots: Robots, url: str, user_agent: str, host: str) -> RobotsAnswer:
         try:
             answer = robots.read(url, user_agent)
+        except Unavailable:
+            raise  # a server of ours; the host has done nothing
         except TransientError:
             self.failed(host)
             raise
