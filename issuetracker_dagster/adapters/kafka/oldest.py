@@ -35,6 +35,8 @@ class KafkaOldest:
         with self._lock, reaching(self._connection, doing, LagUnknown):
             consumer, offsets = self._open()
             left = set(stand_at_unread(self._connection, consumer, offsets, group, topic, timeout_ms=self._timeout_ms))
+            # One that was asked for before is still paused: neither assigning it again nor seeking in it changes that.
+            consumer.resume(*left)
             found: list[int] = []
             deadline = time.monotonic() + self._timeout_ms / 1000
             while left:
