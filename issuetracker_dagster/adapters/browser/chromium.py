@@ -104,11 +104,11 @@ class Chromium:
     @classmethod
     async def started(cls, options: RenderOptions, loop: BrowserLoop) -> "Chromium":
         """A new browser in that running loop; raises `RendererBusy` with the reason when it doesn't start."""
-        loop.folder = folder = new_folder()
         with contextlib.ExitStack() as unless_it_starts:
-            unless_it_starts.callback(remove_folder, folder)
-            unless_it_starts.callback(lambda: _end(loop.take_started()))
             try:
+                loop.folder = folder = new_folder()
+                unless_it_starts.callback(remove_folder, folder)
+                unless_it_starts.callback(lambda: _end(loop.take_started()))
                 async with asyncio.timeout(_START_S):
                     playwright = await async_playwright().start()
                     browser = await _launched(playwright, options, folder)
@@ -147,6 +147,11 @@ class Chromium:
             if remove_folder(self._folder):
                 return
             await asyncio.sleep(_LOOK_EVERY_S)  # a browser that outlived its driver for a moment still writes
+
+    def kill(self) -> None:
+        """End browser and driver without waiting for their answer."""
+        _end(self._children)
+        remove_folder(self._folder)
 
     async def _watch_memory(self, session: CDPSession, most: int) -> None:
         """A page that takes too much loses its process; the others, in processes of their own, don't notice.

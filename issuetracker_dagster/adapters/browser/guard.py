@@ -9,6 +9,7 @@ moment later leads inside. Encrypted traffic passes as it is: the browser checks
 import asyncio
 import contextlib
 import re
+import socket
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from urllib.parse import urlsplit
@@ -49,8 +50,10 @@ class Guard:
         self.port = 0
 
     async def __aenter__(self) -> "Guard":
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_MAX_HEAD)
-        self.port = self._server.sockets[0].getsockname()[1]
+        # A socket of ours: without a free handle asyncio would start a server that listens nowhere, and say nothing.
+        listening = socket.create_server(("127.0.0.1", 0))
+        self._server = await asyncio.start_server(self._accept, sock=listening, limit=_MAX_HEAD)
+        self.port = listening.getsockname()[1]
         return self
 
     async def __aexit__(

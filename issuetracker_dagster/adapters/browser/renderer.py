@@ -6,7 +6,6 @@ some pages (they leave something behind, whatever one closes) and whenever it di
 
 import asyncio
 import concurrent.futures
-import contextlib
 import logging
 import threading
 from collections.abc import Coroutine
@@ -31,6 +30,8 @@ logger = logging.getLogger(__name__)
 _START_S = 45.0
 _CLOSE_CONTEXT_S = 3.0
 _GRACE_S = 10.0
+_SHUT_DOWN_S = 15.0
+"""Longer than a browser takes that has to be ended by force, and whose folder has to wait for it."""
 _REST_S = 60.0
 """How long a browser that didn't start isn't tried again: trying costs seconds, and a whole shift would wait."""
 _LOOKUP_THREADS = 8
@@ -61,11 +62,10 @@ class BrowserRenderer:
             raise RendererBusy(f"all {self._options.pages} pages of the browser are in use (FETCH_RENDER_PAGES)")
         try:
             self._run(self._fresh(), _START_S)
-        except TransientError as error:
+        except BaseException as error:
             self._places.give_back()
-            raise RendererBusy(str(error)) from None
-        except RendererBusy:
-            self._places.give_back()
+            if isinstance(error, TransientError):
+                raise RendererBusy(str(error)) from None
             raise
 
     def release(self) -> None:
@@ -78,13 +78,18 @@ class BrowserRenderer:
         if self._closed.is_set():
             return
         self._closed.set()
-        with contextlib.suppress(TransientError):
-            asyncio.run_coroutine_threadsafe(self._shut_down(), self._loop).result(_GRACE_S)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(_GRACE_S)
-        self._lookups.shutdown(wait=False, cancel_futures=True)
-        if not self._thread.is_alive():
-            self._loop.close()
+        try:
+            asyncio.run_coroutine_threadsafe(self._shut_down(), self._loop).result(_SHUT_DOWN_S)
+        except (concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
+            logger.warning("the browser didn't end in time, it is killed", extra=action("render.killed"))
+            for browser in self._running:
+                self._loop.call_soon_threadsafe(browser.kill)
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(_GRACE_S)
+            self._lookups.shutdown(wait=False, cancel_futures=True)
+            if not self._thread.is_alive():
+                self._loop.close()
 
     def _run(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
         if self._closed.is_set():
@@ -135,11 +140,11 @@ class BrowserRenderer:
         browser.in_use += 1
         try:
             return await self._in(browser, request)
-        except Error as error:
-            reason = str(error).strip().partition("\n")[0]
-            raise TransientError(f"{request.response.url} can't be rendered: {reason}") from None
         except TimeoutError:
             raise TimedOut(f"{request.response.url} wasn't rendered within {request.timeout_ms} ms") from None
+        except (Error, OSError) as error:  # the latter of a machine without handles or space
+            reason = str(error).strip().partition("\n")[0]
+            raise TransientError(f"{request.response.url} can't be rendered: {reason}") from None
         finally:
             browser.in_use -= 1
             await self._let_go()
@@ -158,8 +163,11 @@ class BrowserRenderer:
 
     async def _shut_down(self) -> None:
         mine = asyncio.current_task()
-        for browser in self._running:
-            await browser.close()
+        # At once, so that one that hangs takes no time of the others.
+        ends = await asyncio.gather(*(browser.close() for browser in self._running), return_exceptions=True)
+        for error in ends:
+            if error is not None:
+                logger.error("a bug while a browser was ended", exc_info=error, extra=action("handler.bug"))
         running = [task for task in asyncio.all_tasks() if task is not mine]
         for task in running:
             task.cancel()

@@ -1,0 +1,61 @@
+"""A machine without space or handles, a driver that hangs: what that costs the page in hand, and nobody else."""
+
+import resource
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from issuetracker_dagster.adapters.browser import renderer as renderer_module
+from issuetracker_dagster.ports.rendering import RendererBusy
+from tests.contracts.browser_world import failure, family, render, request, running_renderer, text
+from tests.waiting import eventually
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+PAGE = request("<p>" + "words of the article " * 20)
+
+
+def browsers() -> list[psutil.Process]:
+    return family(psutil.Process())
+
+
+def test_a_driver_that_hangs_is_killed_and_nothing_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renderer_module, "_SHUT_DOWN_S", 0.2)
+    with running_renderer() as renderer:
+        render(renderer, PAGE)
+        next(one for one in browsers() if "run-driver" in one.cmdline()).suspend()
+        renderer.close()
+    assert "browser" not in {thread.name for thread in threading.enumerate()}
+    eventually(lambda: not browsers())
+
+
+def test_a_browser_without_a_folder_costs_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running_renderer(pages=1) as renderer:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+        for _ in range(2):
+            with pytest.raises(RendererBusy, match="the browser doesn't start"):
+                renderer.reserve(is_urgent=True, wait_ms=0)
+
+
+def test_a_page_for_which_no_handle_is_left_is_one_for_later() -> None:
+    with running_renderer(pages=1) as renderer:
+        render(renderer, PAGE)
+        with no_handles():
+            assert "Too many open files" in str(failure(renderer, PAGE))
+        assert "words of the article" in text(renderer, PAGE)
+
+
+@contextmanager
+def no_handles() -> Iterator[None]:
+    """This process may open nothing more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
