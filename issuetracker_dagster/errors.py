@@ -98,6 +98,10 @@ class Unavailable(TransientError):
     """Kafka, Redis or the database can't be reached. The text names the setting that says where it should be."""
 
 
+class Full(Unavailable):
+    """The server has no room left. It still answers, hands out what it holds and takes what needs no room."""
+
+
 class AlreadyRunning(TransientError):
     """Somebody else does it right now, and two at once would do it twice."""
 

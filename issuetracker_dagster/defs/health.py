@@ -31,7 +31,7 @@ from issuetracker_dagster.errors import TransientError
 from issuetracker_dagster.model.probe import ProbeMemory, decode_probe, encode_probe
 from issuetracker_dagster.model.stage import QUEUED_STAGES
 from issuetracker_dagster.wiring.parts import Wiring
-from issuetracker_dagster.wiring.servers import KAFKA, REDIS, SQL, ServerCheck
+from issuetracker_dagster.wiring.servers import KAFKA, REDIS, SQL, Problem, ServerCheck
 
 EXTRACTION_EVERY_MS = 120_000
 """It reads thousands of rows, of two hours: nothing turns within two minutes."""
@@ -60,11 +60,11 @@ class HealthProbe:
         self._tick = 0
         self._extraction_due_ms = 0
         self._memory = ProbeMemory()
-        self._problems: dict[str, str] = {}
+        self._problems: dict[str, Problem] = {}
 
     def is_out(self, server: str) -> bool:
-        """Whether that server didn't answer in the last tick."""
-        return server in self._problems
+        """Whether that server couldn't be used in the last tick; one that was only full could be looked at."""
+        return server in self._out()
 
     def tick(self, wiring: Wiring, context: dg.SensorEvaluationContext) -> dg.SensorResult:
         """What is worth an event, the figures in words, and the next cursor: all that must outlive this process."""
@@ -73,10 +73,10 @@ class HealthProbe:
         events, words, failures = self._look_around(wiring, context)
         self._tick = wiring.machine_clock.now_ms()
         # Of a server that is out every look says the same.
-        told = [*words, *dict.fromkeys([*self._problems.values(), *failures])]
+        told = [*words, *dict.fromkeys([*(problem.why for problem in self._problems.values()), *failures])]
         return dg.SensorResult(
             asset_events=self._news.worth_telling([*reach_evaluations(self._problems), *events], wiring.clock),
-            skip_reason="; ".join(told).rstrip(".") + (f". {HELP}" if self._problems else ""),
+            skip_reason="; ".join(told).rstrip(".") + (f". {HELP}" if self._out() else ""),
             cursor=encode_probe(msgspec.structs.replace(self._memory, tick=self._tick)),
         )
 
@@ -89,7 +89,7 @@ class HealthProbe:
         failures: list[str] = []
         hang: set[str] = set()
         for needs, run in self._looks(wiring, context):
-            if not hang.union(self._problems).isdisjoint(needs):
+            if not hang.union(self._out()).isdisjoint(needs):
                 continue
             asked_at = wiring.machine_clock.monotonic()
             try:
@@ -100,8 +100,11 @@ class HealthProbe:
                 failures.append(str(error))
                 if wiring.machine_clock.monotonic() - asked_at > HANGS_AFTER_S:
                     self._problems |= self._servers.problems(wiring)
-                    hang |= set(needs) if self._problems.keys().isdisjoint(needs) else set()
+                    hang |= set(needs) if self._out().isdisjoint(needs) else set()
         return events, words, failures
+
+    def _out(self) -> set[str]:
+        return {server for server, problem in self._problems.items() if not problem.is_full}
 
     def _remember(self, cursor: str) -> None:
         self._memory = decode_probe(cursor)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from issuetracker_dagster.adapters.redis.looks import try_write
-from issuetracker_dagster.errors import TransientError
+from issuetracker_dagster.errors import Full, TransientError
 from issuetracker_dagster.model.stage import FACTS, Stage
 from issuetracker_dagster.wiring.parts import Wiring
 
@@ -25,6 +25,17 @@ class ServerFacts(msgspec.Struct, frozen=True):
     name: str
     variable: str
     ask: Callable[[Wiring], object]
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why a server can't be used as work needs it.
+
+    One that `is_full` answers all the same: what it holds can be looked at and worked off, and workers show signs of
+    life there. A replica that only reads takes no signs of life, so it is as good as out.
+    """
+
+    why: str
+    is_full: bool = False
 
 
 SERVERS = {
@@ -43,7 +54,8 @@ class _Question:
     def __init__(self, wiring: Wiring, server: str) -> None:
         self._wiring = wiring
         self._facts = SERVERS[server]
-        self._problem = f"{self._facts.name} doesn't answer within {ANSWERS_WITHIN_S:.0f} s ({self._facts.variable})"
+        silent = f"{self._facts.name} doesn't answer within {ANSWERS_WITHIN_S:.0f} s ({self._facts.variable})"
+        self._problem: Problem | None = Problem(silent)
         self._bug: Exception | None = None
         self.thread = threading.Thread(target=self._run, name=f"ask-{server}", daemon=True)
         self.thread.start()
@@ -51,14 +63,14 @@ class _Question:
     def _run(self) -> None:
         try:
             self._facts.ask(self._wiring)
-            self._problem = ""
+            self._problem = None
         except TransientError as error:
-            self._problem = str(error)
+            self._problem = Problem(str(error), is_full=isinstance(error, Full))
         except Exception as error:  # noqa: BLE001 - raised again where the answer is looked for
             self._bug = error
 
-    def problem(self) -> str:
-        """Why the server can't be used, as far as is known by now; empty when it answered."""
+    def problem(self) -> Problem | None:
+        """What is known by now; None when the server did what was asked of it."""
         if self._bug is not None:
             raise self._bug
         return self._problem
@@ -70,8 +82,9 @@ class ServerCheck:
     def __init__(self) -> None:
         self._asked: dict[str, _Question] = {}
 
-    def problems(self, wiring: Wiring) -> Mapping[str, str]:
-        """Servers that can't be used, and why; within `ANSWERS_WITHIN_S`. Raises `ConfigError` as the clients do."""
+    def problems(self, wiring: Wiring) -> Mapping[str, Problem]:
+        """Servers that can't be used, or not for all of it, and why; within `ANSWERS_WITHIN_S`. Raises `ConfigError` as
+        the clients do."""
         for server in SERVERS:
             if server not in self._asked or not self._asked[server].thread.is_alive():
                 self._asked[server] = _Question(wiring, server)

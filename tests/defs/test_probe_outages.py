@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 import dagster as dg
 import pytest
 
-from issuetracker_dagster.adapters.redis.client import command
 from issuetracker_dagster.defs.assets import queue_key, server_key, table_key, topic_key
 from issuetracker_dagster.defs.health import HealthProbe, Look
 from issuetracker_dagster.model.probe import decode_probe
@@ -17,6 +16,7 @@ from issuetracker_dagster.model.stage import Stage, Topic
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.servers import ANSWERS_WITHIN_S
+from tests.contracts.redis_worlds import full
 from tests.defs.looking import ticked
 from tests.faults.proxy import FaultProxy
 from tests.migrated import sqlite_at
@@ -157,17 +157,21 @@ def test_a_redis_that_goes_turns_its_check_and_only_it_and_turns_back(
 
 
 @pytest.mark.services
-def test_a_redis_that_is_full_is_told_though_it_answers_and_with_what_makes_room(
+def test_a_redis_that_is_full_is_told_with_what_makes_room_and_looked_at_like_one_with_room(
     through_proxy: Wiring, instance: dg.DagsterInstance
 ) -> None:
     probe = HealthProbe()
-    command(through_proxy.redis, "CONFIG", "SET", "maxmemory", "1")
-    try:
+    with_room, _ = looked(HealthProbe(), through_proxy, instance)
+    with full(through_proxy.redis):
         checks, result = looked(probe, through_proxy, instance)
-    finally:
-        command(through_proxy.redis, "CONFIG", "SET", "maxmemory", "0")
+        assert not probe.is_out("redis")
     assert reachable(checks) == {"kafka": True, "redis": False, "sql": True}
-    assert "CONFIG SET maxmemory" in (checks[server_key("redis"), "reachable"].description or "")
+    said = checks[server_key("redis"), "reachable"].description or ""
+    assert "CONFIG SET maxmemory" in said
+    assert "fetch" not in said.lower()  # it goes on
+    assert checks.keys() == with_room.keys()
+    assert "ready for enrich" in said_by(result)
+    assert "issuetracker up" not in said_by(result)
     checks, _ = looked(probe, through_proxy, instance, result.cursor or "")
     assert reachable(checks) == {"redis": True}
 

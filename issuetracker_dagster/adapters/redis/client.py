@@ -18,7 +18,7 @@ from redis.cluster import RedisCluster
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from issuetracker_dagster.errors import ConfigError, Unavailable
+from issuetracker_dagster.errors import ConfigError, Full, Unavailable
 from issuetracker_dagster.model.trace import action
 
 logger = logging.getLogger(__name__)
@@ -115,7 +115,8 @@ def command(client: RedisClient, *words: str | bytes) -> Any:
 
 @contextmanager
 def redis_errors(doing: str) -> Iterator[None]:
-    """Turn every outage of Redis inside the block into `Unavailable`, saying what was being done (`doing`).
+    """Turn every outage of Redis inside the block into `Unavailable`, saying what was being done (`doing`). A server
+    without room gives `Full`, which is one.
 
     A server before 7.0 gives `ConfigError`. Errors that mean a mistake of ours (a wrong type, a broken script) pass
     through as they are.
@@ -123,18 +124,23 @@ def redis_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except _OUTAGES as error:
-        raise Unavailable(_in_words(doing, error)) from error
+        raise _kind(error)(_in_words(doing, error)) from error
     except redis_exceptions.ResponseError as error:
         if str(error).partition(" ")[0] in _OUTAGE_CODES:
-            raise Unavailable(_in_words(doing, error)) from error
+            raise _kind(error)(_in_words(doing, error)) from error
         if "compiling script" in str(error) and "'#'" in str(error):  # it doesn't know `#!lua flags=...`
             raise ConfigError("Redis (REDIS_URL) is too old; accepted: Redis 7.0 or later, or Valkey") from error
         raise
 
 
+def _kind(error: Exception) -> type[Unavailable]:
+    is_full = isinstance(error, redis_exceptions.OutOfMemoryError) or str(error).startswith("OOM")
+    return Full if is_full else Unavailable
+
+
 def _in_words(doing: str, error: Exception) -> str:
     text = str(error)
-    if isinstance(error, redis_exceptions.OutOfMemoryError) or text.startswith("OOM"):
+    if _kind(error) is Full:
         cause = (
             "it is full (maxmemory); what it holds is still worked off, `CONFIG SET maxmemory BYTES` on it (and in its "
             "configuration) makes room at once"
