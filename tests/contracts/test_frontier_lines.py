@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from issuetracker_dagster.adapters.memory.frontier import MemoryFrontier
+from issuetracker_dagster.adapters.redis import frontier as frontier_in_redis
 from issuetracker_dagster.adapters.redis.frontier import RedisFrontier
 from issuetracker_dagster.errors import QueueFull
 from issuetracker_dagster.model.priority import Priority
@@ -50,12 +51,34 @@ def test_jobs_line_up_in_their_order_behind_those_that_wait(frontier: Frontier, 
     assert order == "habcd"
 
 
-def test_those_who_line_up_do_not_bring_the_host_forward(frontier: Frontier, world: World) -> None:
-    frontier.defer(HOST, jobs("a")[0], world.now_ms() + 400)
-    frontier.line_up(HOST, jobs("b", Priority.HIGH))
+@pytest.fixture
+def short_hold_ms(monkeypatch: pytest.MonkeyPatch) -> int:
+    """How long a host is hidden from others at most when its taker dies."""
+    monkeypatch.setattr(frontier_in_redis, "HOLD_MS", 50)
+    return 50
+
+
+@pytest.mark.parametrize("lined_up", ["b", "ab"])
+def test_those_who_line_up_do_not_bring_the_host_forward(
+    frontier: Frontier, world: World, short_hold_ms: int, lined_up: str
+) -> None:
+    frontier.defer(HOST, jobs("a")[0], world.now_ms() + 20 * short_hold_ms)
+    frontier.line_up(HOST, jobs(lined_up, Priority.HIGH))
+    frontier.line_up(HOST, jobs(lined_up, Priority.HIGH))
+    world.passes(2 * short_hold_ms)
     assert taken(frontier, "c1") == ""
-    world.passes(450)
-    assert taken(frontier, "c2") == "b"
+    world.passes(20 * short_hold_ms)
+    assert taken(frontier, "c2") == lined_up[0]
+
+
+def test_those_who_would_not_fit_do_not_bring_the_host_forward_either(world: World, short_hold_ms: int) -> None:
+    frontier = opened(world, QueueLimits(max_size=2))
+    frontier.defer(HOST, jobs("a")[0], world.now_ms() + 20 * short_hold_ms)
+    frontier.line_up(HOST, jobs("bcd"))
+    world.passes(2 * short_hold_ms)
+    assert taken(frontier, "c1") == ""
+    world.passes(20 * short_hold_ms)
+    assert taken(frontier, "c2") == "c"
 
 
 def test_a_host_where_nobody_waits_any_more_is_looked_at_at_once(frontier: Frontier, world: World) -> None:

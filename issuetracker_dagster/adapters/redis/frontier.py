@@ -17,7 +17,7 @@ from issuetracker_dagster.adapters.redis.client import RedisClient, command, red
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
 from issuetracker_dagster.adapters.redis.scripts import script
 from issuetracker_dagster.errors import QueueFull, Unavailable
-from issuetracker_dagster.model.queue import Lease, OutboxEntry, QueueEntry, QueueLimits
+from issuetracker_dagster.model.queue import Lease, OutboxEntry, PushResult, QueueEntry, QueueLimits
 from issuetracker_dagster.model.trace import action
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,8 @@ logger = logging.getLogger(__name__)
 HOLD_MS = 5_000
 """How long a host stays hidden when its taker dies between finding it and claiming its job."""
 NEXT_JOB_MS = 100
-"""When a host with more jobs is looked at again: its first taker has asked the host gate by then."""
+"""When a host with more jobs is looked at again: its first taker has asked the host gate by then, or found no place in
+the browser. Should it take longer, the next job is taken for nothing: the gate puts it off."""
 
 AGENDA = "frontier:due"
 _KEYS = [AGENDA, *(f"{{{AGENDA}}}:{name}" for name in ("seen", "numbers", "sizes", "size", "outboxes"))]
@@ -46,17 +47,19 @@ class RedisFrontier:
     def defer(self, host: str, entry: QueueEntry, due_ms: int) -> None:
         """As the port says; raises `QueueFull` when the host's queue refuses the job (backpressure)."""
         self._note(host, "by", due_ms)
-        evicted = self._push(host, [entry])
-        self._note(host, "by", due_ms, waiting=self._waiting(host), letters=evicted)
+        result = self._push(host, [entry])
+        self._note(host, "by", due_ms, waiting=self._waiting(host), letters=result.evicted)
 
     def line_up(self, host: str, entries: Sequence[QueueEntry]) -> None:
         """As the port says; raises `QueueFull` like `defer`, and some of the jobs may be stored then."""
         # Should the others be gone before these are stored, their host is found in a while all the same.
-        self._note(host, "in", HOLD_MS, number=_NOBODY)
-        evicted = self._push(host, entries)
+        self._note(host, "unless noted", HOLD_MS)
+        result = self._push(host, entries)
         waiting = self._waiting(host)
-        pause_ms = HOLD_MS if waiting > len(entries) else 0
-        self._note(host, "in", pause_ms, waiting=waiting, letters=evicted, number=_NOBODY)
+        if waiting + result.evicted > result.added:
+            self._note(host, "unless noted", HOLD_MS, waiting=waiting, letters=result.evicted)
+        else:
+            self._note(host, "in", 0, waiting=waiting, letters=result.evicted, number=_NOBODY)
 
     def waiting(self, host: str) -> bool:
         return self._waiting(host) > 0
@@ -146,14 +149,13 @@ class RedisFrontier:
                 self._unconfirmed |= hosts
             raise
 
-    def _push(self, host: str, entries: Sequence[QueueEntry]) -> int:
-        """Returns how many others had to make room."""
+    def _push(self, host: str, entries: Sequence[QueueEntry]) -> PushResult:
         result = self._queue(host).push(entries)
         if result.refused:
             raise QueueFull(f"the frontier of {host} holds {self._limits.max_size} jobs already")
         with self._lock:
             self._unconfirmed.add(host)
-        return result.evicted
+        return result
 
     def _queue(self, host: str) -> PriorityZSetQueue:
         return PriorityZSetQueue(self._client, queue_key(host), self._limits)
@@ -178,7 +180,7 @@ class RedisFrontier:
     def _note(
         self,
         host: str,
-        how: Literal["by", "at", "in"],
+        how: Literal["by", "at", "in", "unless noted"],
         due_ms: int,
         *,
         waiting: int | None = None,

@@ -11,16 +11,19 @@
 -- ARGV[2] `by`: at ARGV[3] ms or when it was going to be, whichever is sooner
 --         `at`: at ARGV[3] ms
 --         `in`: in ARGV[3] ms, or sooner if somebody noted so since the number in ARGV[6]
+--         `unless noted`: in ARGV[3] ms if the host isn't there; one that is stays where it is
 -- ARGV[4] jobs waiting, or empty when not counted  ARGV[5] `1` when the host's outbox holds something
 -- ARGV[6] for `in`: the number that frontier_pop gave
 local host, how, due = ARGV[1], ARGV[2], tonumber(ARGV[3])
-if how == 'in' then
+if how == 'in' or how == 'unless noted' then
   local time = redis.call('TIME')
   due = due + time[1] * 1000 + math.floor(time[2] / 1000)
 end
 due = string.format('%.0f', due)
 if how == 'at' or (how == 'in' and (redis.call('HGET', KEYS[2], host) or '') == ARGV[6]) then
   redis.call('ZADD', KEYS[1], due, host)
+elseif how == 'unless noted' then
+  redis.call('ZADD', KEYS[1], 'NX', due, host)
 else
   redis.call('ZADD', KEYS[1], 'LT', due, host)
 end
