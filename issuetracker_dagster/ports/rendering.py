@@ -32,14 +32,14 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RendererBusy(Exception):
-    """No page can be rendered now: all places are taken, or the browser doesn't start."""
+    """No page can be rendered now: all places are taken, or the browser is being started, or doesn't start."""
 
 
 class Renderer(Protocol):
     """Renders a bounded number of pages at once; called from many threads."""
 
     def reserve(self, *, is_urgent: bool, wait_ms: int) -> None:
-        """Take a place, and have the browser running; waits at most `wait_ms` for a place.
+        """Take a place, and have the browser running; waits at most `wait_ms` for both together.
 
         One place is kept for urgent pages where there are two or more. Raises `RendererBusy`.
         """

@@ -20,6 +20,8 @@ from tests.services import missing
 ALLOWED = ["127.0.0.1/32"]
 SANDBOX = os.geteuid() != 0
 MEGABYTE = 1_000_000
+START_MS = 45_000
+"""A browser is up by then."""
 
 
 def options(**changed: Any) -> RenderOptions:
@@ -65,11 +67,18 @@ def request(
 
 def render(renderer: BrowserRenderer, asked: RenderRequest) -> Rendered:
     """In a place of its own, as fetch does."""
-    renderer.reserve(is_urgent=True, wait_ms=1_000)
+    renderer.reserve(is_urgent=True, wait_ms=START_MS)
     try:
         return renderer.render(asked)
     finally:
         renderer.release()
+
+
+def started(renderer: BrowserRenderer) -> BrowserRenderer:
+    """The same, with its browser up."""
+    renderer.reserve(is_urgent=True, wait_ms=START_MS)
+    renderer.release()
+    return renderer
 
 
 def text(renderer: BrowserRenderer, asked: RenderRequest) -> str:

@@ -11,8 +11,11 @@ import psutil
 import pytest
 
 from issuetracker_dagster.adapters.browser import renderer as renderer_module
+from issuetracker_dagster.adapters.browser.options import RenderOptions
+from issuetracker_dagster.adapters.browser.renderer import BrowserRenderer
+from issuetracker_dagster.adapters.http.addresses import AddressPolicy, CheckedResolver, system_lookup
 from issuetracker_dagster.ports.rendering import RendererBusy
-from tests.contracts.browser_world import failure, family, render, request, running_renderer, text
+from tests.contracts.browser_world import SANDBOX, START_MS, failure, family, render, request, running_renderer, text
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -34,12 +37,47 @@ def test_a_driver_that_hangs_is_killed_and_nothing_is_raised(monkeypatch: pytest
     eventually(lambda: not browsers())
 
 
+def test_a_browser_that_doesnt_start_is_told_and_not_tried_again_at_once(tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+    program = tmp_path / "chromium"
+    program.write_text(f"#!/bin/sh\necho >> {starts}\necho no screen >&2\nexit 1\n")
+    program.chmod(0o755)
+    resolver = CheckedResolver(AddressPolicy(), system_lookup)
+    renderer = BrowserRenderer(RenderOptions(browser=str(program), sandbox=SANDBOX), resolver)
+    try:
+        for _ in range(3):
+            with pytest.raises(RendererBusy, match="the browser doesn't start"):
+                renderer.reserve(is_urgent=True, wait_ms=START_MS)
+        assert starts.read_text() == "\n"
+    finally:
+        renderer.close()
+    eventually(lambda: not browsers())
+
+
 def test_a_browser_without_a_folder_costs_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with running_renderer(pages=1) as renderer:
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
         for _ in range(2):
             with pytest.raises(RendererBusy, match="the browser doesn't start"):
+                renderer.reserve(is_urgent=True, wait_ms=START_MS)
+
+
+def test_nobody_waits_for_a_browser_that_is_being_started() -> None:
+    with running_renderer(pages=1) as renderer:
+        for _ in range(2):
+            with pytest.raises(RendererBusy, match="being started"):
                 renderer.reserve(is_urgent=True, wait_ms=0)
+        eventually(lambda: is_ready(renderer), 30)
+        assert "words of the article" in text(renderer, PAGE)
+
+
+def is_ready(renderer: BrowserRenderer) -> bool:
+    try:
+        renderer.reserve(is_urgent=True, wait_ms=0)
+    except RendererBusy:
+        return False
+    renderer.release()
+    return True
 
 
 def test_a_page_for_which_no_handle_is_left_is_one_for_later() -> None:

@@ -20,7 +20,7 @@ from issuetracker_dagster.stages.fetch.handler import FetchHandler
 from issuetracker_dagster.stages.fetch.robots import Robots
 from issuetracker_dagster.wiring.crews import opened_shift
 from issuetracker_dagster.wiring.parts import Wiring
-from tests.contracts.browser_world import SANDBOX, options, running_renderer
+from tests.contracts.browser_world import SANDBOX, options, running_renderer, started
 from tests.journey.stage_work import running_intake
 from tests.stages.fetch_world import FetchWorld, running_fetcher
 from tests.stages.http_site import Exchange, Page, Site, fixed, running_site, with_etag
@@ -47,7 +47,7 @@ def fetcher() -> Iterator[AiohttpFetcher]:
 @pytest.fixture(scope="module")
 def renderer() -> Iterator[BrowserRenderer]:
     with running_renderer() as renderer:
-        yield renderer
+        yield started(renderer)
 
 
 class RenderingWorld(FetchWorld):
@@ -237,7 +237,7 @@ def test_while_all_pages_of_the_browser_are_in_use_a_job_waits_and_its_host_isnt
 ) -> None:
     site.pages["/article"] = drawn(from_the_page())
     with running_renderer(pages=1) as busy:
-        world = RenderingWorld(fetcher, busy)
+        world = RenderingWorld(fetcher, started(busy))
         busy.reserve(is_urgent=True, wait_ms=0)
         assert "FETCH_RENDER_PAGES" in world.not_due(site.url("/article")).reason
         assert not site.seen

@@ -8,6 +8,7 @@ import asyncio
 import concurrent.futures
 import logging
 import threading
+import time
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -53,15 +54,17 @@ class BrowserRenderer:
         self._thread.start()
         self._closed = threading.Event()
         self._starting = asyncio.Lock()
+        self._start: asyncio.Task[Chromium] | None = None
         self._running: list[Chromium] = []
         self._failed: RendererBusy | None = None
         self._rests_until = 0.0
 
     def reserve(self, *, is_urgent: bool, wait_ms: int) -> None:
+        until = time.monotonic() + wait_ms / 1000
         if not self._places.take(is_urgent=is_urgent, wait_s=wait_ms / 1000):
             raise RendererBusy(f"all {self._options.pages} pages of the browser are in use (FETCH_RENDER_PAGES)")
         try:
-            self._run(self._fresh(), _START_S)
+            self._run(self._ready(until - time.monotonic()), _START_S)
         except BaseException as error:
             self._places.give_back()
             if isinstance(error, TransientError):
@@ -104,12 +107,27 @@ class BrowserRenderer:
             future.cancel()
             raise TimedOut(f"no answer from the browser within {timeout_s:.0f} s") from None
 
+    async def _ready(self, wait_s: float) -> None:
+        """Return when there is a browser for the next page; raises `RendererBusy`. Its start goes on without us."""
+        if self._usable():
+            return
+        if self._start is None or self._start.done():
+            self._start = asyncio.create_task(self._fresh())
+            self._start.add_done_callback(_read_by_nobody)
+        await asyncio.wait({self._start}, timeout=max(wait_s, 0))
+        if not self._start.done():
+            raise RendererBusy("the browser is being started")
+        self._start.result()
+
+    def _usable(self) -> Chromium | None:
+        newest = self._running[-1] if self._running else None
+        return newest if newest and newest.is_alive and newest.pages < self._options.restart_after else None
+
     async def _fresh(self) -> Chromium:
         """The browser for the next page, started when there is none; raises `RendererBusy`."""
         async with self._starting:
-            newest = self._running[-1] if self._running else None
-            if newest and newest.is_alive and newest.pages < self._options.restart_after:
-                return newest
+            if usable := self._usable():
+                return usable
             if self._failed and self._loop.time() < self._rests_until:
                 raise self._failed
             try:
@@ -172,6 +190,12 @@ class BrowserRenderer:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+
+
+def _read_by_nobody(start: "asyncio.Task[Chromium]") -> None:
+    """Tell asyncio that a start that failed isn't a forgotten error: the next page learns of it."""
+    if not start.cancelled():
+        start.exception()
 
 
 async def _closed(context: BrowserContext | None) -> bool:

@@ -18,8 +18,9 @@ from issuetracker_dagster.stages.domains import registrable_domain
 from issuetracker_dagster.stages.fetch.answers import PAGE
 from issuetracker_dagster.stages.fetch.visit import Hosts, Visit
 
-_WAIT_MS = 5_000
-_AGAIN_MS = 5_000
+_WAIT_MS = 50
+"""Whoever waits for the browser holds a slot of fetch, which hosts without scripts could use."""
+_AGAIN_MS = 1_000
 _TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 
