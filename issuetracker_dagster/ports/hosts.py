@@ -32,13 +32,18 @@ class HostGate(Protocol):
         """Count a failure in a row; True when this one opened the breaker."""
 
 
+SHARED_ROBOTS_MAX_BYTES = 32 * 1024
+"""A longer robots.txt, packed, isn't shared: they lie for a day beside messages, in a server that drops nothing."""
+
+
 class SharedRobots(Protocol):
     """What workers tell each other about robots.txt, so that a host is asked for it once and not by each of them."""
 
     def get(self, name: str) -> bytes | None:
         """What was put under that name, until its time is over."""
 
-    def put(self, name: str, value: bytes, ttl_ms: int) -> None: ...
+    def put(self, name: str, value: bytes, ttl_ms: int) -> None:
+        """Keep it for so long; one of more than `SHARED_ROBOTS_MAX_BYTES` isn't kept, and none is known then."""
 
 
 class Frontier(Protocol):

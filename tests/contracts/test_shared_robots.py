@@ -4,7 +4,7 @@ import pytest
 
 from issuetracker_dagster.adapters.memory.robots import MemorySharedRobots
 from issuetracker_dagster.adapters.redis.robots import RedisSharedRobots
-from issuetracker_dagster.ports.hosts import SharedRobots
+from issuetracker_dagster.ports.hosts import SHARED_ROBOTS_MAX_BYTES, SharedRobots
 from tests.contracts.redis_worlds import CLUSTER, WORLDS, World, open_world
 
 NAME = "https://{news}.example.com:8443:IssueTracker"
@@ -36,3 +36,11 @@ def test_the_newest_counts(robots: SharedRobots) -> None:
     robots.put(NAME, b"old", 60_000)
     robots.put(NAME, b"new", 60_000)
     assert robots.get(NAME) == b"new"
+
+
+def test_one_that_is_too_long_to_be_shared_is_known_to_nobody(robots: SharedRobots) -> None:
+    longest = b"x" * SHARED_ROBOTS_MAX_BYTES
+    robots.put(NAME, longest, 60_000)
+    assert robots.get(NAME) == longest
+    robots.put(NAME, longest + b"x", 60_000)
+    assert robots.get(NAME) is None

@@ -1,6 +1,7 @@
 """robots.txt of hosts as all workers of a test know it."""
 
 from issuetracker_dagster.ports.clock import Clock
+from issuetracker_dagster.ports.hosts import SHARED_ROBOTS_MAX_BYTES
 
 
 class MemorySharedRobots:
@@ -15,4 +16,7 @@ class MemorySharedRobots:
         return value if until_ms > self._clock.now_ms() else None
 
     def put(self, name: str, value: bytes, ttl_ms: int) -> None:
-        self._kept[name] = (self._clock.now_ms() + max(ttl_ms, 1), value)
+        if len(value) > SHARED_ROBOTS_MAX_BYTES:
+            self._kept.pop(name, None)
+        else:
+            self._kept[name] = (self._clock.now_ms() + max(ttl_ms, 1), value)

@@ -1,6 +1,7 @@
 """robots.txt of hosts as all workers know it. Keys: `robots:<name>`, a STRING that expires."""
 
 from issuetracker_dagster.adapters.redis.client import RedisClient, command, redis_errors
+from issuetracker_dagster.ports.hosts import SHARED_ROBOTS_MAX_BYTES
 
 
 class RedisSharedRobots:
@@ -15,5 +16,9 @@ class RedisSharedRobots:
         return kept
 
     def put(self, name: str, value: bytes, ttl_ms: int) -> None:
+        key = f"robots:{name}"
         with redis_errors("keep a robots.txt"):
-            command(self._client, "SET", f"robots:{name}", value, "PX", str(max(ttl_ms, 1)))
+            if len(value) > SHARED_ROBOTS_MAX_BYTES:
+                command(self._client, "DEL", key)
+            else:
+                command(self._client, "SET", key, value, "PX", str(max(ttl_ms, 1)))
