@@ -9,7 +9,7 @@ INSTALLED := .venv/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test test-fast check format bench quality crash-matrix soak clean
+.PHONY: help setup dev demo test test-fast check format bench quality crash-matrix incidents screenshots soak clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,13 @@ quality: $(INSTALLED)  ## the parser beside its peers on recorded pages; fails w
 crash-matrix: $(INSTALLED)  ## stop processes at every arrow by every signal, write docs/crash-matrix.md
 	$(BIN)/python -m tests.crash.matrix > docs/crash-matrix.md.new
 	mv docs/crash-matrix.md.new docs/crash-matrix.md
+
+incidents: $(INSTALLED)  ## five incidents on a demo: which check turns, after how long; writes docs/incidents.md
+	$(BIN)/python -m tests.incidents > docs/incidents.md.new
+	mv docs/incidents.md.new docs/incidents.md
+
+screenshots: $(INSTALLED)  ## the pictures of the operating guide, from a demo in Chromium
+	$(BIN)/python -m tests.journey.demo.screenshots
 
 MINUTES ?= 30
 

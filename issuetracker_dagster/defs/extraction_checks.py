@@ -44,7 +44,7 @@ def judge_rules(rules: Sequence[RuleYield]) -> dg.AssetCheckResult:
     if stale:
         told = "; ".join(f"{_missed(rule)} ({', '.join(rule.samples)})" for rule in stale[:NAMED])
         said = (
-            f"{len(stale)} rules went stale within {_WINDOW}: {told}. The site's layout has changed, or the rule is "
+            f"gone stale within {_WINDOW}: {told}. The site's layout has changed, or the rule is "
             "for other pages. General extraction stands in meanwhile. Compare the selectors in parser_rules with such "
             f"a page, mend them, then `issuetracker reparse --rule {stale[0].rule_id} --missed` reads those pages again"
         )

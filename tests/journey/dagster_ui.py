@@ -3,11 +3,21 @@
 import json
 import urllib.error
 import urllib.request
+from dataclasses import dataclass
 from typing import Any
 
 from tests.waiting import stays
 
 LOCATION = {"repositoryLocationName": "issuetracker", "repositoryName": "__repository__"}
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check said last."""
+
+    passed: bool
+    severity: str
+    text: str
 
 
 class DagsterUi:
@@ -98,19 +108,28 @@ class DagsterUi:
         query = "{ assetNodes { assetKey { path } } }"
         return {"/".join(node["assetKey"]["path"]) for node in self.ask(query)["assetNodes"]}
 
-    def check_results(self, *path: str) -> dict[str, bool]:
-        """Whether each check of an asset passed the last time; those never evaluated are left out."""
+    def checks(self, *path: str) -> dict[str, CheckResult]:
+        """What each check of an asset said last; those never evaluated are left out."""
         query = """query ($key: AssetKeyInput!) { assetNodeOrError(assetKey: $key) { ... on AssetNode {
             assetChecksOrError { ... on AssetChecks { checks { name
-                executionForLatestMaterialization { status } } } } } } }"""
+                executionForLatestMaterialization { status evaluation { severity description } } } } } } } }"""
         checks = self.ask(query, key={"path": list(path)})["assetNodeOrError"]["assetChecksOrError"]["checks"]
         return {
-            check["name"]: check["executionForLatestMaterialization"]["status"] == "SUCCEEDED"
+            check["name"]: CheckResult(found["status"] == "SUCCEEDED", said["severity"], said["description"] or "")
             for check in checks
-            if check["executionForLatestMaterialization"]
+            if (found := check["executionForLatestMaterialization"]) and (said := found["evaluation"])
         }
+
+    def check_results(self, *path: str) -> dict[str, bool]:
+        """Whether each check of an asset passed the last time; those never evaluated are left out."""
+        return {name: check.passed for name, check in self.checks(*path).items()}
 
     def runs_at_work(self) -> dict[str, str]:
         """Started runs: job name by run id."""
         query = """{ runsOrError(filter: {statuses: [STARTED]}) { ... on Runs { results { runId jobName } } } }"""
         return {run["runId"]: run["jobName"] for run in self.ask(query)["runsOrError"]["results"]}
+
+    def run_status(self, run_id: str) -> str:
+        """`SUCCESS`, `STARTED` and so on; empty for a run that isn't there."""
+        query = "query ($id: ID!) { runOrError(runId: $id) { ... on Run { status } } }"
+        return str(self.ask(query, id=run_id)["runOrError"].get("status", ""))
