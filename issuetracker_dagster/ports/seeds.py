@@ -45,5 +45,8 @@ class Seeds(Protocol):
     def remove(self, urls: Collection[str]) -> int:
         """Delete; returns how many there were. Their pages and contents stay."""
 
+    def count_of(self, source: str) -> int:
+        """How many came from that source."""
+
     def all(self) -> Sequence[Seed]:
         """Every seed in order of id."""

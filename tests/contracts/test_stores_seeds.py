@@ -41,6 +41,13 @@ def test_seeds_are_added_once_and_come_when_due(stores: Stores) -> None:
     assert [msgspec.structs.replace(found, seed_id=0) for found in stores.seeds.all()][:4] == seeds
 
 
+def test_those_of_a_source_are_counted_whether_on_or_off(stores: Stores) -> None:
+    of_page = [Seed(url=f"https://a.com/{number}", source="page:a.com", enabled=number > 1) for number in range(3)]
+    stores.seeds.add([*of_page, seed("a.com"), Seed(url="https://b.com/1", source="page:b.com")])
+    assert stores.seeds.count_of("page:a.com") == 3
+    assert stores.seeds.count_of("page:c.com") == 0
+
+
 def test_due_goes_on_behind_the_last_of_another_answer(stores: Stores) -> None:
     stores.seeds.add([seed(name, next_due_ms=5) for name in "abc"] + [seed("z", next_due_ms=4), seed("y")])
     first = stores.seeds.due(5, 2)

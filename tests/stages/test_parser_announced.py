@@ -1,11 +1,13 @@
 """Feeds that pages announce: which are found, and how they become seeds that are off."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from benchmarks.quality.recorded import page
+from issuetracker_dagster.adapters.memory.store_seeds import MemorySeeds
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.model.headers import REPARSE, Headers, TargetType
 from issuetracker_dagster.model.outcome import HandlerContext
@@ -97,41 +99,72 @@ def test_a_page_that_is_read_again_offers_nothing() -> None:
     assert seeds_of(world) == []
 
 
-class CountedSeeds:
+class CountedSeeds(MemorySeeds):
     """Seeds that count how often they are asked, and may be away."""
 
     def __init__(self, *, away: bool = False) -> None:
-        self.added: list[str] = []
+        super().__init__()
         self.calls = 0
         self.away = away
 
-    def add(self, seeds: list[Seed]) -> int:
+    def add(self, seeds: Sequence[Seed]) -> int:
+        self._asked()
+        return super().add(seeds)
+
+    def count_of(self, source: str) -> int:
+        self._asked()
+        return super().count_of(source)
+
+    def _asked(self) -> None:
         self.calls += 1
         if self.away:
             raise Unavailable("the database is away")
-        self.added += [seed.url for seed in seeds]
-        return len(seeds)
+
+    @property
+    def urls(self) -> list[str]:
+        return [seed.url for seed in self.all()]
 
 
 def test_a_known_feed_asks_no_database_and_a_host_gets_fifty_in() -> None:
     seeds = CountedSeeds()
-    offers = FeedOffers(seeds)  # type: ignore[arg-type]
+    offers = FeedOffers(seeds)
     for number in range(1_000):
         offers.offer([f"{HOST}/rss", f"{HOST}/rss/{number}"], PAGE_URL)
-    assert len(seeds.added) <= 51
-    assert seeds.calls <= 51
+    assert len(seeds.urls) == 50
+    assert seeds.calls <= 2 * 50
     offers.offer(["https://other.example/rss"], "https://other.example/1")
-    assert seeds.added[-1] == "https://other.example/rss"
+    assert seeds.urls[-1] == "https://other.example/rss"
+
+
+def test_a_host_gets_fifty_in_from_all_processes_together_and_those_before_them() -> None:
+    seeds = MemorySeeds()
+    processes = [FeedOffers(seeds) for _ in range(3)]
+    for number in range(300):
+        processes[number % 3].offer([f"{HOST}/rss/{number}/{part}" for part in range(7)], PAGE_URL)
+    assert len(seeds.all()) == 50
+    FeedOffers(seeds).offer([f"{HOST}/rss/after"], PAGE_URL)
+    assert len(seeds.all()) == 50
+
+
+def test_feeds_that_people_know_crowd_out_no_new_one() -> None:
+    seeds = MemorySeeds()
+    known = [f"{HOST}/rss/{number}" for number in range(100)]
+    seeds.add([Seed(url=url, source="example-news") for url in known])
+    offers = FeedOffers(seeds)
+    for number in range(100):
+        offers.offer([*known[number:][:18], f"{HOST}/new/{number}"], PAGE_URL)
+    assert seeds.count_of("page:news.example.com") == 50
+    assert seeds.by_url(f"{HOST}/new/49") is not None
 
 
 def test_what_could_not_be_offered_is_offered_again() -> None:
     seeds = CountedSeeds(away=True)
-    offers = FeedOffers(seeds)  # type: ignore[arg-type]
+    offers = FeedOffers(seeds)
     with pytest.raises(Unavailable):
         offers.offer([f"{HOST}/rss"], PAGE_URL)
     seeds.away = False
     offers.offer([f"{HOST}/rss"], PAGE_URL)
-    assert seeds.added == [f"{HOST}/rss"]
+    assert seeds.urls == [f"{HOST}/rss"]
 
 
 @pytest.mark.parametrize(

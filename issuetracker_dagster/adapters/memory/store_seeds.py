@@ -83,6 +83,9 @@ class MemorySeeds:
         with self._lock:
             return sum(self._seeds.pop(url, None) is not None for url in set(urls))
 
+    def count_of(self, source: str) -> int:
+        return sum(seed.source == source for seed in self.all())
+
     def all(self) -> Sequence[Seed]:
         with self._lock:
             return list(self._seeds.values())

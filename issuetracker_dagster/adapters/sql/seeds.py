@@ -11,6 +11,7 @@ from sqlalchemy import (
     RowMapping,
     bindparam,
     delete,
+    func,
     or_,
     select,
     tuple_,
@@ -139,6 +140,11 @@ class SqlSeeds:
                 )
                 removed += result.rowcount
         return removed
+
+    def count_of(self, source: str) -> int:
+        of_source = select(func.count()).where(SchedulerEntryRow.source == source)
+        with reading(self._engine) as connection:
+            return connection.execute(of_source).scalar_one()
 
     def all(self) -> Sequence[Seed]:
         return self._select()

@@ -1,8 +1,8 @@
 """Feeds that pages announce become seeds that are off: an operator looks at them and switches on what is worth it."""
 
 import threading
-from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 
 from issuetracker_dagster.errors import PermanentError
 from issuetracker_dagster.model.headers import TargetType
@@ -17,36 +17,50 @@ _MOST_A_HOST = 50
 class FeedOffers:
     """Offers each feed once as long as the process lives, so that a site's thousandth page asks no database.
 
-    A host whose every page announces another feed gets 50 in. Thread-safe.
+    A host whose every page announces another feed gets 50 in, from all processes together; processes that offer at the
+    same moment may add a page's feeds each beyond that. Thread-safe.
     """
 
     def __init__(self, seeds: Seeds) -> None:
         self._seeds = seeds
         self._lock = threading.Lock()
         self._offered: OrderedDict[str, None] = OrderedDict()
-        self._by_host: Counter[str] = Counter()
+        self._full_hosts: OrderedDict[str, None] = OrderedDict()
 
     def offer(self, feeds: Sequence[str], page_url: str) -> None:
         """Add the feeds that a page announces; known ones stay as they are. Raises `Unavailable`."""
         host = host_of(page_url)
-        new = [feed for feed in feeds if self._is_new(feed, host)]
-        if not new:
+        unseen = self._unseen(feeds, host)
+        if not unseen:
             return
-        self._seeds.add([seed for feed in new if (seed := _seed(feed, host))])
+        source = f"page:{host}"
+        left = [seed for feed in unseen if (seed := _seed(feed, source))]
+        room = _MOST_A_HOST - self._seeds.count_of(source)
+        while left and room > 0:
+            # Those that are known take no room, so others may follow them.
+            some, left = left[:room], left[room:]
+            room -= self._seeds.add(some)
         with self._lock:
-            self._by_host[host] += len(new)
-            self._offered.update(dict.fromkeys(new))
-            while len(self._offered) > _REMEMBERED:
-                self._offered.popitem(last=False)
+            _remember(self._offered, unseen)
+            if room <= 0:
+                _remember(self._full_hosts, [host])
 
-    def _is_new(self, feed: str, host: str) -> bool:
+    def _unseen(self, feeds: Sequence[str], host: str) -> Sequence[str]:
         with self._lock:
-            return feed not in self._offered and self._by_host[host] < _MOST_A_HOST
+            if host in self._full_hosts:
+                return ()
+            return [feed for feed in feeds if feed not in self._offered]
 
 
-def _seed(feed: str, host: str) -> Seed | None:
+def _remember(known: OrderedDict[str, None], names: Iterable[str]) -> None:
+    known.update(dict.fromkeys(names))
+    while len(known) > _REMEMBERED:
+        known.popitem(last=False)
+
+
+def _seed(feed: str, source: str) -> Seed | None:
     """None for what no seed can be: a page isn't worth less because it announces one."""
-    seed = Seed(url=feed, source=f"page:{host}", target_type=TargetType.FEED, enabled=False)
+    seed = Seed(url=feed, source=source, target_type=TargetType.FEED, enabled=False)
     try:
         check_seed(seed)
     except PermanentError:
