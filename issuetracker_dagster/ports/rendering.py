@@ -13,7 +13,8 @@ class RenderRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `timeout_ms` covers everything until the page is given back; `max_bytes` bounds what is given back. `may_ask` is
     asked for every further request of the page. `is_redirect` says of a place to which a script sends the browser
-    whether the page is there and not here; otherwise the browser stays. Both are called in the browser's thread.
+    whether the page is there and not here; otherwise the browser stays. Both are called in the browser's thread, where
+    every page waits for them: they ask no server.
     """
 
     response: FetchResponse

@@ -88,6 +88,16 @@ def test_a_page_for_which_no_handle_is_left_is_one_for_later() -> None:
         assert "words of the article" in text(renderer, PAGE)
 
 
+def test_a_request_of_which_nobody_can_say_whether_it_may_be_made_is_refused() -> None:
+    def fails(url: str) -> bool:
+        raise ValueError(url)
+
+    script = "fetch('/data').catch(() => document.body.append('it was refused'))"
+    with running_renderer() as renderer:
+        asked = request(f"<body><p>{'words ' * 50}</p><script>{script}</script>", may_ask=fails)
+        assert "it was refused</" in text(renderer, asked)
+
+
 @contextmanager
 def no_handles() -> Iterator[None]:
     """This process may open nothing more."""

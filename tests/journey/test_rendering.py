@@ -178,6 +178,26 @@ def test_robots_txt_of_the_host_holds_for_what_its_pages_ask_for(world: Renderin
     assert world.refused(site.url("/api/story")) == "robots_disallowed"
 
 
+def test_the_browsers_thread_asks_no_server_of_ours(
+    world: RenderingWorld, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = world.stores.parser_rules
+    read, asked_in = rules.fetcher_rule, set()
+
+    def told(host: str) -> FetcherRule | None:
+        asked_in.add(threading.current_thread().name)
+        return read(host)
+
+    def outlast(exchange: Exchange) -> None:
+        world.clock.advance(world.options.rule_ttl_ms)
+        exchange.send(200, b"")
+
+    monkeypatch.setattr(rules, "fetcher_rule", told)
+    site.pages |= {"/article": drawn(f"fetch('/slow').then(() => {FROM_DATA})"), "/slow": outlast, "/api/story": story}
+    assert "the council voted" in body_of(world, world.fetched(site.url("/article")))
+    assert asked_in == {threading.current_thread().name}
+
+
 def test_where_a_script_leads_is_fetched_as_a_redirect_is(world: RenderingWorld, site: Site) -> None:
     site.pages |= {
         "/robots.txt": fixed(b"User-agent: *\nDisallow: /private/\n"),

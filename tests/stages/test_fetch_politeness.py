@@ -144,6 +144,18 @@ def test_a_crawl_delay_keeps_the_distance(world: FetchWorld, site: Site) -> None
     assert world.not_due(site.url("/no")).due_ms == world.clock.now_ms() + 10_000
 
 
+def test_a_redirect_inside_a_host_costs_a_crawl_delay_of_its_own(world: FetchWorld, site: Site) -> None:
+    site.pages["/robots.txt"] = fixed(b"User-agent: *\nCrawl-delay: 10")
+    site.pages["/old"] = redirect("/a")
+    world.fetched(site.url("/a"))
+    world.clock.advance(10_001)
+    world.fetched(site.url("/old"))
+    world.clock.advance(10_001)
+    assert world.not_due(site.url("/a")).reason == "rate"
+    world.clock.advance(10_001)
+    world.fetched(site.url("/a"))
+
+
 @pytest.mark.parametrize("delay", [b"31", b"86400", b"1e308"])
 def test_a_crawl_delay_is_capped(world: FetchWorld, site: Site, delay: bytes) -> None:
     site.pages["/robots.txt"] = fixed(b"User-agent: *\nCrawl-delay: " + delay)

@@ -6,6 +6,7 @@ document, in which the browser itself refuses windows, dialogs, forms and downlo
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
@@ -16,7 +17,10 @@ from playwright.async_api import BrowserContext, CDPSession, Error, Page, Reques
 from issuetracker_dagster.adapters.browser.guard import Guard
 from issuetracker_dagster.adapters.browser.options import RenderOptions
 from issuetracker_dagster.errors import PermanentError, TransientError
+from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.ports.rendering import Rendered, RenderRequest
+
+logger = logging.getLogger(__name__)
 
 _SANDBOX = "sandbox allow-scripts allow-same-origin"
 _TYPES = frozenset({"script", "stylesheet", "xhr", "fetch"})
@@ -112,13 +116,23 @@ class Tab:
 
     async def _decide(self, route: Route) -> None:
         with contextlib.suppress(Error):  # the page has gone meanwhile
-            request = route.request
-            if request.is_navigation_request():
-                await self._navigate(route)
-            elif self._may_ask(request):
-                await route.continue_(headers=_honest(request.headers))
-            else:
+            try:
+                await self._answer(route)
+            except Error:
+                raise
+            except Exception:
+                # A request without an answer would stay open, and its page never come to rest.
+                logger.exception("a bug while a page asked for something", extra=action("handler.bug"))
                 await route.abort("blockedbyclient")
+
+    async def _answer(self, route: Route) -> None:
+        request = route.request
+        if request.is_navigation_request():
+            await self._navigate(route)
+        elif self._may_ask(request):
+            await route.continue_(headers=_honest(request.headers))
+        else:
+            await route.abort("blockedbyclient")
 
     def _may_ask(self, request: Request) -> bool:
         self._asked += 1

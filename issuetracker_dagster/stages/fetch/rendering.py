@@ -16,7 +16,7 @@ from issuetracker_dagster.ports.http import FetchResponse
 from issuetracker_dagster.ports.rendering import Renderer, RendererBusy, RenderRequest
 from issuetracker_dagster.stages.domains import registrable_domain
 from issuetracker_dagster.stages.fetch.answers import PAGE
-from issuetracker_dagster.stages.fetch.visit import Hosts, Visit
+from issuetracker_dagster.stages.fetch.visit import HostRules, Hosts, Visit
 
 _WAIT_MS = 50
 """Whoever waits for the browser holds a slot of fetch, which hosts without scripts could use."""
@@ -68,38 +68,40 @@ class Rendering:
         """
         if self._renderer is None or response.status not in PAGE or response.content_type not in _TYPES:
             return response
+        # Read before the hand-over: all pages stand still while the browser's only thread waits for Redis or SQL.
+        rules = self._hosts.known(response.url)
         request = RenderRequest(
             response=response,
             user_agent=self._hosts.user_agent(response.url),
             timeout_ms=visit.remaining_ms(response.url),
             max_bytes=self._hosts.options.max_bytes,
-            may_ask=lambda url: self._may_ask(url, response.url),
+            may_ask=lambda url: self._may_ask(url, response.url, rules),
             is_redirect=lambda url: _is_redirect(url, response.url),
         )
         try:
             rendered = self._renderer.render(request)
         finally:
-            self._charge(response.url)
+            self._charge(response.url, rules)
         if rendered.redirect:
             return FetchResponse(url=response.url, status=302, headers={"location": rendered.redirect})
         # Validators of what was fetched say nothing of what its scripts fetch.
         headers = {"content-type": "text/html; charset=utf-8"}
         return msgspec.structs.replace(response, headers=headers, body=rendered.body, is_rendered=True)
 
-    def _may_ask(self, url: str, page_url: str) -> bool:
+    def _may_ask(self, url: str, page_url: str, rules: HostRules) -> bool:
         """What robots.txt of the page's own host forbids isn't asked for its sake either."""
         try:
             if authority_of(url) != authority_of(page_url):
                 return True
         except BadUrl:
             return False
-        is_allowed = self._hosts.allows(url)
+        is_allowed = rules.allows(url)
         self._asked += is_allowed
         return is_allowed
 
-    def _charge(self, url: str) -> None:
+    def _charge(self, url: str, rules: HostRules) -> None:
         """What the page asked of its own host counts as requests; the host's bucket can't be more than full."""
-        rule = self._hosts.rule(url)
+        rule = rules.pace
         asked, self._asked = self._asked, 0
         with contextlib.suppress(TransientError):  # the page in hand is worth more than an exact gate
             for _ in range(min(asked, rule.burst)):

@@ -1,8 +1,9 @@
 """robots.txt of each host, kept for a day (an unavailable one for minutes), together with all other workers."""
 
+import functools
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -63,8 +64,13 @@ class Robots:
 
     def known(self, url: str, user_agent: str) -> RobotsAnswer | None:
         """The answer when it takes no request."""
+        answer = self.known_of(url, user_agent)
+        return None if answer is None else answer(url)
+
+    def known_of(self, url: str, user_agent: str) -> Callable[[str], RobotsAnswer] | None:
+        """The answer to every URL of that one's host, from memory alone; None when the first takes a request."""
         known = self._memory.get(_origin(url), user_agent)
-        return None if known is None else self._answer(known, url)
+        return None if known is None else functools.partial(self._answer, known)
 
     def read(self, url: str, user_agent: str) -> RobotsAnswer:
         """The answer, asking the host when needed; one thread asks, others line up for a moment.

@@ -2,6 +2,7 @@
 
 import logging
 import uuid
+from collections.abc import Callable
 from types import TracebackType
 
 import msgspec
@@ -49,14 +50,27 @@ class Hosts:
         """The rule of the URL's host is read anew."""
         self._recent.forget(host_of(url))
 
-    def allows(self, url: str) -> bool:
-        """Whether robots.txt of the URL's host, as far as it is known, lets the URL be asked for."""
-        answer = self.robots.known(url, self.user_agent(url)) if self.robots else None
-        return answer is None or answer.allowed
+    def known(self, url: str) -> "HostRules":
+        """What holds for the URL's host as far as it is known now."""
+        answer = self.robots.known_of(url, self.user_agent(url)) if self.robots else None
+        delay_ms = answer(url).delay_ms if answer else 0
+        return HostRules(_slowed(self.rule(url), delay_ms), answer)
 
     def user_agent(self, url: str) -> str:
         """Who we say we are to that host."""
         return self.rule(url).user_agent or self.options.user_agent
+
+
+class HostRules:
+    """What held for a host at one moment: its pace, and what its robots.txt lets be asked. Asks nobody any more."""
+
+    def __init__(self, pace: FetcherRule, answer: Callable[[str], RobotsAnswer] | None) -> None:
+        self.pace = pace
+        self._answer = answer
+
+    def allows(self, url: str) -> bool:
+        """Whether robots.txt, as far as it is known, lets the URL of that host be asked for."""
+        return self._answer is None or self._answer(url).allowed
 
 
 class Visit:
@@ -111,11 +125,12 @@ class Visit:
                 self._enter(url, host, answer)
 
     def _enter(self, url: str, host: str, answer: RobotsAnswer | None) -> None:
+        pace = _slowed(self._hosts.rule(url), answer.delay_ms if answer else 0)
         if host in self._permits:
-            self._hosts.gate.charge(host, self._hosts.rule(url))
+            self._hosts.gate.charge(host, pace)
             return
         permit_id = uuid.uuid4().hex
-        self._hosts.gate.enter(host, _slowed(self._hosts.rule(url), answer.delay_ms if answer else 0), permit_id)
+        self._hosts.gate.enter(host, pace, permit_id)
         self._permits[host] = permit_id
 
     def _leave(self, host: str) -> None:
