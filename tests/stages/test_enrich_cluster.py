@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from issuetracker_dagster.adapters.clock import FakeClock
 from issuetracker_dagster.adapters.memory.stores import MemoryStores
-from issuetracker_dagster.model.headers import Headers
+from issuetracker_dagster.model.headers import REPARSE, Headers
 from issuetracker_dagster.model.outcome import HandlerContext
 from issuetracker_dagster.model.payload import ContentRef
 from issuetracker_dagster.model.records import Issue, IssueState
@@ -188,6 +188,32 @@ def test_silent_issues_fade_and_then_close_as_others_are_enriched() -> None:
     assert age_issues(world.stores.issues, world.clock.now_ms(), OPTIONS) == 1
     assert world.issue_with(ALDER_1).state is IssueState.CLOSED
     assert world.issue_with(ALDER_1).title == faded.title
+
+
+def test_for_a_large_issue_that_was_closed_its_newest_members_speak() -> None:
+    world = World()
+    world.enrich(KELLAN_1)
+    issue_id = world.issue_with(KELLAN_1).issue_id
+
+    def join(report: Report, number: int) -> int:
+        content = msgspec.structs.replace(report, url=f"{report.url}/{number}").content()
+        content_id = world.stores.contents.save(content)
+        view = MemberView(
+            content_id, issue_id, content.host, content.title, content.body, "en", NOW_MS, NOW_MS + number, (), ()
+        )
+        return world.stores.issues.assign(view, issue_id)
+
+    # A running story whose beginning has nothing in common with what it is about by now.
+    for number in range(100):
+        join(KELLAN_1 if number < 60 else ALDER_1, number)
+    read_again = msgspec.structs.replace(ALDER_1, url=f"{ALDER_1.url}/99")
+    world.clock.advance(OPTIONS.close_after_ms + HOUR_MS)
+    age_issues(world.stores.issues, world.clock.now_ms(), OPTIONS)
+    assert world.issue_with(KELLAN_1).state is IssueState.CLOSED
+    content = read_again.content()
+    ref = ContentRef(content_id=world.stores.contents.save(content), url=content.url)
+    world.handler.handle(ref, HandlerContext(Headers(root_id="again", other=((REPARSE, b"1"),))))
+    assert world.issue_with(read_again).issue_id == issue_id
 
 
 def member(content_id: int, title: str = "T", body: str = "", entities: tuple[str, ...] = ()) -> MemberView:

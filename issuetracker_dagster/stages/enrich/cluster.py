@@ -8,7 +8,7 @@ from issuetracker_dagster.model.records import Content
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.stores import Issues, MemberView
 from issuetracker_dagster.stages.enrich.issue_facts import issue_of
-from issuetracker_dagster.stages.enrich.neighbours import Neighbours
+from issuetracker_dagster.stages.enrich.neighbours import SPEAKERS, Neighbours
 from issuetracker_dagster.stages.enrich.options import EnrichOptions
 from issuetracker_dagster.stages.enrich.sources import source_of
 from issuetracker_dagster.stages.enrich.steps import Extraction, Placement
@@ -72,11 +72,11 @@ class NearestIssueClusterer:
     def _neighbours(self, view: MemberView, vector: TextVector, now_ms: int) -> Neighbours:
         since_ms = now_ms - self._options.close_after_ms
         limit = self._options.candidates_max
-        members = [*self._issues.open_members(view.language, since_ms, limit, with_bodies=False)]
-        if view.issue_id and view.issue_id not in {member.issue_id for member in members}:
+        others = _without(view, self._issues.open_members(view.language, since_ms, limit, with_bodies=False))
+        if view.issue_id and view.issue_id not in {other.issue_id for other in others}:
             # It may have been closed since the content joined it.
-            members += self._issues.members(view.issue_id, with_bodies=False)
-        others = [member for member in members if member.content_id != view.content_id]
+            own = _without(view, self._issues.members(view.issue_id, with_bodies=False))
+            others += _newest(own, SPEAKERS)
         return Neighbours([view, *others], [vector, *self._vectors_of(others)], self._options)
 
     def _leave(self, view: MemberView, now_ms: int) -> None:
@@ -89,8 +89,7 @@ class NearestIssueClusterer:
         members = self._issues.members(issue_id, with_bodies=False)
         if not members:
             return
-        newest = sorted(members, key=lambda member: (-member.seen_ms, member.content_id))[:_CENTRAL_AMONG]
-        newest.sort(key=lambda member: member.content_id)
+        newest = sorted(_newest(members, _CENTRAL_AMONG), key=lambda member: member.content_id)
         title = newest[most_central(self._vectors_of(newest))].title
         self._issues.update_issue(issue_of(issue_id, members, title, now_ms, self._options))
 
@@ -103,3 +102,11 @@ class NearestIssueClusterer:
                 # Under the title that was asked for, or the next look misses again.
                 found[place] = self._vectors.put(msgspec.structs.replace(view, title=members[place].title))
         return [EMPTY if vector is None else vector for vector in found]
+
+
+def _without(view: MemberView, members: Sequence[MemberView]) -> list[MemberView]:
+    return [member for member in members if member.content_id != view.content_id]
+
+
+def _newest(members: Sequence[MemberView], count: int) -> list[MemberView]:
+    return sorted(members, key=lambda member: (-member.seen_ms, -member.content_id))[:count]

@@ -13,12 +13,12 @@ from issuetracker_dagster.stages.enrich.options import EnrichOptions
 from issuetracker_dagster.stages.enrich.vectors import TextVector, cosines, rarity_of
 
 _THE_CONTENT = 0
-_SPEAKERS = 60
+SPEAKERS = 60
 """How many of the newest members speak for an issue."""
 
 
 class Neighbours:
-    """The content comes first among the views, then the others, newest first."""
+    """The content comes first among the views, then the others, those of an issue newest first."""
 
     def __init__(self, views: Sequence[MemberView], vectors: Sequence[TextVector], options: EnrichOptions) -> None:
         self._views = views
@@ -27,7 +27,7 @@ class Neighbours:
         self._rarity = rarity_of(vectors)
         self._speakers: dict[int, list[int]] = defaultdict(list)
         for place, view in enumerate(views):
-            if place != _THE_CONTENT and len(self._speakers[view.issue_id]) < _SPEAKERS:
+            if place != _THE_CONTENT and len(self._speakers[view.issue_id]) < SPEAKERS:
                 self._speakers[view.issue_id].append(place)
 
     def issues_near(self) -> list[int]:
