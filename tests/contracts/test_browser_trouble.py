@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from issuetracker_dagster.adapters.browser import renderer as renderer_module
+from issuetracker_dagster.adapters.browser.installed import missing
 from issuetracker_dagster.adapters.browser.options import RenderOptions
 from issuetracker_dagster.adapters.browser.renderer import BrowserRenderer
 from issuetracker_dagster.adapters.http.addresses import AddressPolicy, CheckedResolver, system_lookup
@@ -96,6 +97,16 @@ def test_a_request_of_which_nobody_can_say_whether_it_may_be_made_is_refused() -
     with running_renderer() as renderer:
         asked = request(f"<body><p>{'words ' * 50}</p><script>{script}</script>", may_ask=fails)
         assert "it was refused</" in text(renderer, asked)
+
+
+def test_a_user_without_a_home_is_told_what_is_missing_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("HOME")
+    monkeypatch.delenv("PLAYWRIGHT_BROWSERS_PATH", raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 2**31 - 7)  # of whom no entry says where they live
+    assert "playwright install chromium" in missing(RenderOptions())
 
 
 @contextmanager

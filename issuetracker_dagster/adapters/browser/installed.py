@@ -46,5 +46,7 @@ def _is_program(path: str) -> bool:
 def _has_download() -> bool:
     """Whether `playwright install chromium` was here; where it puts things on Linux and macOS."""
     folders = [Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH", "/nowhere"))]
-    folders += [Path.home() / ".cache" / "ms-playwright", Path.home() / "Library" / "Caches" / "ms-playwright"]
+    home = Path(os.path.expanduser("~"))  # stays as it is for the user of a container, who may have none
+    if home.is_absolute():
+        folders += [home / ".cache" / "ms-playwright", home / "Library" / "Caches" / "ms-playwright"]
     return any(True for folder in folders for _ in folder.glob("chromium*"))

@@ -1,5 +1,6 @@
 """The fetch stage: asks for a page as politely as its host wants, stores it, and passes on a reference."""
 
+import contextlib
 import hashlib
 
 from issuetracker_dagster.errors import PermanentError, TransientError
@@ -74,10 +75,11 @@ class FetchHandler:
         return self._keep(response, requested, stored, job, context)
 
     def close(self) -> None:
-        """Let go of the fetcher and the browser."""
-        self._fetcher.close()
-        if self._renderer:
-            self._renderer.close()
+        """Let go of the fetcher and the browser, of the one even if the other doesn't let itself be closed."""
+        with contextlib.ExitStack() as closing:
+            if self._renderer:
+                closing.callback(self._renderer.close)
+            closing.callback(self._fetcher.close)
 
     def _timeout_ms(self, url: str, job: CrawlJob, context: HandlerContext) -> int:
         # The default travels with every job that names no time of its own; it mustn't undercut a longer setting.
