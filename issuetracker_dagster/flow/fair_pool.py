@@ -63,7 +63,9 @@ class FairSource:
         self._source.keep(delivery)
 
     def extend(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
-        return self._source.extend(deliveries)
+        lost = self._source.extend(deliveries)
+        self._ended(lost)  # they are another worker's by now, and are never answered here
+        return lost
 
     def close(self) -> None:
         self._source.close()

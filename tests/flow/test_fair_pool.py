@@ -2,11 +2,11 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
-from issuetracker_dagster.adapters.clock import SystemClock
+from issuetracker_dagster.adapters.clock import FakeClock, SystemClock
 from issuetracker_dagster.adapters.memory.frontier import MemoryFrontier
 from issuetracker_dagster.adapters.memory.readers import MemoryGroupReader
 from issuetracker_dagster.errors import Unavailable
@@ -19,14 +19,15 @@ from issuetracker_dagster.flow.slot import Pool
 from issuetracker_dagster.flow.sources import Delivery
 from issuetracker_dagster.flow.supplied import SuppliedCrew
 from issuetracker_dagster.flow.work import Crew
-from issuetracker_dagster.model.message import Outgoing
+from issuetracker_dagster.model.message import Outgoing, decode_envelope
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.queue import QueueEntry, QueueLimits
+from issuetracker_dagster.model.queue import QueueEntry, QueueLimits, queue_entry
 from issuetracker_dagster.model.stage import CRAWL_TOPICS, FACTS, Stage
 from tests.flow.world import Doing, World, crawl_message
 from tests.waiting import eventually
 
 CRAWL = CRAWL_TOPICS[Priority.LOW]
+LEASE_MS = 60_000
 
 
 class Hosts:
@@ -100,6 +101,30 @@ def test_a_pool_of_one_slot_serves_every_host(hosts: Hosts) -> None:
     hosts.publish("slow", 3)
     hosts.start(1)
     eventually(lambda: hosts.handled["slow"] == 3)
+
+
+def test_a_lost_lease_takes_no_part_of_its_hosts_share() -> None:
+    clock = FakeClock()
+    world, frontier, shelf = World(clock), MemoryFrontier(QueueLimits(), clock), Shelf(clock, capacity=4)
+    feed = TopicFeed(Stage.FETCH, MemoryGroupReader(world.broker, [], "g"), {}, world.producer, clock)
+    inner = FetchSource(feed, frontier, shelf, world.start_counts(), clock, LEASE_MS)
+    source = FairSource(inner, 2, clock)
+    for number in range(2):
+        message = crawl_message(f"https://slow.example.com/{number}", f"slow-{number}")
+        frontier.defer("slow", queue_entry(message), clock.now_ms())
+
+    def claimed() -> Sequence[Delivery]:
+        for host, lease in frontier.take(f"claim-{clock.now_ms()}", 1, LEASE_MS):
+            shelf.put([Delivery(decode_envelope(lease.envelope), lease, host)])
+        return source.claim(1, [])
+
+    first = claimed()
+    assert len(first) == 1
+    clock.advance(2 * LEASE_MS)
+    assert frontier.reap() == 1
+    assert list(source.extend(first)) == list(first)
+    clock.advance(LEASE_MS)  # the host is looked at again
+    assert len(claimed()) == 1
 
 
 def test_a_job_that_cannot_be_put_off_is_not_forgotten(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
