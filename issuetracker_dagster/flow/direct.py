@@ -23,8 +23,6 @@ from issuetracker_dagster.ports.topics import GroupReader, Producer, TopicPartit
 logger = logging.getLogger(__name__)
 
 POLL_MS = 200
-FULL_POLL_MS = 20
-"""The same while a shelf is full: it may be empty again in no time, and nothing else looks."""
 COMMIT_EVERY_S = 1.0
 OUTAGE_PAUSE_S = 1.0
 WAIT_S = 0.25
@@ -113,7 +111,7 @@ class TopicFeed:
         while not self._stop.is_set():
             try:
                 self._pause_full_shelves()
-                self._hand_over(self._reader.poll(100, FULL_POLL_MS if self._paused else POLL_MS))
+                self._hand_over(self._reader.poll(100, POLL_MS))
                 self._bury_malformed()
                 if self._clock.monotonic() >= next_commit:
                     self._settle_moved()
