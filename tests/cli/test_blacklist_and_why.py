@@ -168,12 +168,12 @@ def test_why_says_which_part_cannot_be_asked_and_shows_the_others(
 
 @pytest.mark.services
 def test_why_tells_a_pending_url_from_a_known_one(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, valkey_url: str
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, clean_valkey_url: str
 ) -> None:
     # Kafka isn't there, and isn't needed to answer.
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
-    monkeypatch.setenv("REDIS_URL", valkey_url)
-    lock = RedisIngestionLock(connect(valkey_url))
+    monkeypatch.setenv("REDIS_URL", clean_valkey_url)
+    lock = RedisIngestionLock(connect(clean_valkey_url))
     mark = Mark(URL, "why-test")
     assert lines(terminal, URL)["known"] == "no: it would be published"
     lock.begin([mark])

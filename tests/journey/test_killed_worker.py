@@ -50,8 +50,9 @@ def test_a_killed_worker_loses_nothing_and_repeats_at_most_what_was_in_its_hands
     # A slot holds what it works on and what it has finished but not yet acknowledged with its next claim.
     assert len(repeated) <= 2 * SLOTS
     assert set(repeated) >= in_hand
-    # In place: what came back was older than all that waited, so the successor began with it.
-    assert set(began[done_before : done_before + len(repeated)]) == set(repeated)
+    # In place: what came back was older than all that waited, so the successor began with it. Its slots note what they
+    # begin each by itself, so one that came back may be noted behind the first of the others.
+    assert set(repeated) <= set(began[done_before : done_before + len(repeated) + SLOTS])
 
 
 def _worker(environment: dict[str, str], ledger: Path) -> subprocess.Popen[bytes]:
