@@ -97,11 +97,11 @@ def test_after_its_pages_the_browser_is_replaced() -> None:
 def test_a_browser_that_was_killed_fails_its_page_and_is_replaced(whose: str) -> None:
     with running_renderer() as renderer, ThreadPoolExecutor(1) as threads:
         render(renderer, PAGE)
-        hanging = threads.submit(failure, renderer, request("<script>while (true);</script>", timeout_ms=60_000))
+        hanging = threads.submit(failure, renderer, request("<script>while (true);</script>", timeout_ms=15_000))
         eventually(lambda: any(map(_hangs, browsers())), timeout_s=30)
         victim = next(one for one in browsers() if any(whose in word for word in words(one)))
         victim.kill()
-        assert isinstance(hanging.result(20), TransientError)
+        assert isinstance(hanging.result(40), TransientError)  # without its driver at the deadline
         assert "words of the article" in text(renderer, PAGE)
         eventually(lambda: len(mains()) == 1)
 
@@ -154,10 +154,10 @@ def test_pages_are_rendered_at_once() -> None:
 def test_a_renderer_that_is_closed_breaks_its_pages_off() -> None:
     with running_renderer() as renderer, ThreadPoolExecutor(1) as threads:
         render(renderer, PAGE)
-        hanging = threads.submit(failure, renderer, request("<script>while (true);</script>", timeout_ms=60_000))
+        hanging = threads.submit(failure, renderer, request("<script>while (true);</script>", timeout_ms=15_000))
         eventually(lambda: any("--type=renderer" in words(one) for one in browsers()))
         renderer.close()
-        assert isinstance(hanging.result(20), TransientError)
+        assert isinstance(hanging.result(40), TransientError)  # without its driver at the deadline
     eventually(lambda: not browsers())
 
 
