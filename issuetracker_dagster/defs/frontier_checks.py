@@ -2,57 +2,43 @@
 asked."""
 
 import dagster as dg
-import msgspec
 
 from issuetracker_dagster.adapters.redis.looks import first_due_ms
 from issuetracker_dagster.defs.assets import FRONTIER
-from issuetracker_dagster.defs.results import as_evaluation, result
-from issuetracker_dagster.model.durations import about_duration
-from issuetracker_dagster.model.limits import Level, Limits
+from issuetracker_dagster.defs.results import as_evaluation
+from issuetracker_dagster.defs.waiting import CHECK, WaitingState, judged, late_limits
+from issuetracker_dagster.model.limits import Limits
 from issuetracker_dagster.wiring.parts import Wiring
 
-CHECK = "waiting"
 
-
-class FrontierState(msgspec.Struct, frozen=True, kw_only=True):
-    """How many jobs wait for their hosts, and for how long the first host has been due (0: none is)."""
-
-    waiting: int
-    overdue_ms: int
-    limits: Limits
-    late_limits: Limits
-
-
-def judge_waiting(state: FrontierState) -> dg.AssetCheckResult:
+def judge_waiting(state: WaitingState) -> dg.AssetCheckResult:
     """Whether only so many crawl jobs wait for their hosts, and hosts that are due are asked."""
-    many, late = state.limits.level(state.waiting), state.late_limits.level(state.overdue_ms)
-    said = f"{state.waiting} crawl jobs wait for their hosts"
-    if state.overdue_ms:
-        said += f"; the first host has been due for {about_duration(state.overdue_ms)}"
-    if late:
-        said += (
-            ". Workers of fetch take them: the ticks of fetch_workers say why there are none; when there are, they are "
+    return judged(
+        FRONTIER,
+        state,
+        what="crawl jobs wait for their hosts",
+        first="the first host",
+        if_late=(
+            "Workers of fetch take them: the ticks of fetch_workers say why there are none; when there are, they are "
             "busy, and FETCH_SLOTS gives more"
-        )
-    if many:
-        said += (
-            ". So many wait when hosts allow fewer fetches than are asked for: the rates in fetcher_rules, "
+        ),
+        if_many=(
+            "So many wait when hosts allow fewer fetches than are asked for: the rates in fetcher_rules, "
             "CHECK_FRONTIER_WARN if that is meant, or fewer seeds"
-        )
-    figures = {"waiting": state.waiting, "overdue_s": state.overdue_ms // 1000}
-    return result(FRONTIER, CHECK, max(many, late, Level.WELL), said, figures)
+        ),
+    )
 
 
-def frontier_state(wiring: Wiring) -> FrontierState:
+def frontier_state(wiring: Wiring) -> WaitingState:
     """The state of the moment; raises `Unavailable`."""
     check, waiting = wiring.settings.check, wiring.frontier.size()
     # An agenda may name hosts without a job until somebody looks at them.
     due_ms = first_due_ms(wiring.redis) if waiting else None
-    return FrontierState(
+    return WaitingState(
         waiting=waiting,
         overdue_ms=0 if due_ms is None else max(0, wiring.clock.now_ms() - due_ms),
         limits=Limits(check.frontier_warn, check.frontier_error),
-        late_limits=Limits(check.late_warn, check.late_error),
+        late_limits=late_limits(check),
     )
 
 

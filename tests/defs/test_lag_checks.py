@@ -8,7 +8,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
 from issuetracker_dagster.adapters.kafka.group import KafkaGroupReader
-from issuetracker_dagster.defs.frontier_checks import FrontierState, frontier_state
+from issuetracker_dagster.defs.frontier_checks import frontier_state
 from issuetracker_dagster.defs.frontier_checks import judge_waiting as judge_frontier
 from issuetracker_dagster.defs.lag_checks import (
     AGE,
@@ -20,6 +20,7 @@ from issuetracker_dagster.defs.lag_checks import (
     look_at_ages,
     look_at_lags,
 )
+from issuetracker_dagster.defs.waiting import WaitingState
 from issuetracker_dagster.model.limits import Limits
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import QueueEntry
@@ -70,7 +71,7 @@ def test_waiting_lines_are_judged_by_their_jobs_and_by_the_host_that_is_due_long
     waiting: int, overdue_ms: int, wanted: dg.AssetCheckSeverity | None, told: str
 ) -> None:
     limits = {"limits": Limits(100, 1_000), "late_limits": Limits(120_000, 600_000)}
-    result = judge_frontier(FrontierState(waiting=waiting, overdue_ms=overdue_ms, **limits))
+    result = judge_frontier(WaitingState(waiting=waiting, overdue_ms=overdue_ms, **limits))
     assert judged(result) is wanted
     assert told in (result.description or "")
 

@@ -10,7 +10,8 @@ import pytest
 from issuetracker_dagster.defs.assets import RETRIES, queue_key, topic_key
 from issuetracker_dagster.defs.lag_checks import LagState, judge_lag, lag_states
 from issuetracker_dagster.defs.news import PATIENCE_MS
-from issuetracker_dagster.defs.retry_checks import RetryState, judge_waiting, retry_state
+from issuetracker_dagster.defs.retry_checks import judge_waiting, retry_state
+from issuetracker_dagster.defs.waiting import WaitingState
 from issuetracker_dagster.defs.work_checks import (
     INTAKE,
     WORKERS,
@@ -70,7 +71,7 @@ def test_retries_are_judged_by_their_number_and_by_the_one_that_is_due_longest(
     waiting: int, overdue_ms: int, wanted: Judged, told: str
 ) -> None:
     limits = {"limits": Limits(5_000, 50_000), "late_limits": Limits(120_000, 600_000)}
-    result = judge_waiting(RetryState(waiting=waiting, overdue_ms=overdue_ms, **limits))
+    result = judge_waiting(WaitingState(waiting=waiting, overdue_ms=overdue_ms, **limits))
     assert judged(result) is wanted
     assert told in (result.description or "")
     assert {name: value.value for name, value in result.metadata.items()} == {

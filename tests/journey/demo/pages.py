@@ -62,12 +62,13 @@ class Screen:
 def screen(url: str) -> Iterator[Screen]:
     """A fresh window on the UI at `url`."""
     with sync_playwright() as playwright:
-        browser: Browser = playwright.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
+        browser: Browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         with contextlib.closing(browser):
             yield Screen(browser.new_page(viewport={"width": 1440, "height": 900}), url)
 
 
-def _chromium() -> str:
+def chromium() -> str:
+    """The browser of this machine. Without one a test is skipped, in CI it fails."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None and not os.environ.get("CI"):
         pytest.skip("no Chromium on this machine")

@@ -4,7 +4,6 @@ The tests of this module build on each other and run in their order.
 """
 
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -15,6 +14,7 @@ import pytest
 from issuetracker_dagster.local import family
 from issuetracker_dagster.local.ports import is_free
 from issuetracker_dagster.model.stage import Stage
+from tests.journey.demo.pages import chromium
 from tests.journey.demo.session import Demo
 from tests.waiting import eventually
 
@@ -42,13 +42,9 @@ def test_the_ui_has_sensors_assets_runs_and_check_results(demo: Demo) -> None:
 
 
 def test_a_browser_shows_the_toggles(demo: Demo, tmp_path: Path) -> None:
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None and not os.environ.get("CI"):
-        pytest.skip("no Chromium on this machine")
-    assert browser is not None
     page = subprocess.run(
         [
-            *(browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
+            *(chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
             *("--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path}"),
             *("--virtual-time-budget=20000", "--dump-dom", f"{demo.ui.url}/automation"),
         ],
