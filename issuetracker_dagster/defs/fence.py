@@ -16,7 +16,7 @@ from issuetracker_dagster.model.trace import action
 
 logger = logging.getLogger(__name__)
 
-STATUS_EVERY_S = 3.0
+STATUS_EVERY_S = 5.0
 
 
 class Fence:
@@ -67,8 +67,9 @@ class Fence:
         return next((entry.dagster_event.message for entry in failures if entry.dagster_event), None)
 
     def _status(self) -> dg.DagsterRunStatus | None:
-        run = self._instance.get_run_by_id(self._run_id)
-        return run.status if run else None
+        # Not `get_run_by_id`, which looks up the columns of Dagster's tables each time before it asks.
+        found = self._instance.get_runs(dg.RunsFilter(run_ids=[self._run_id]), limit=1)
+        return found[0].status if found else None
 
 
 def counted(counts: Mapping[str, int]) -> str:

@@ -7,21 +7,28 @@ and `tests/defs` notice when a new version changes it.
 import logging
 import threading
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import dagster as dg
 from dagster._core.definitions.selector import InstigatorSelector, RepositorySelector
+from dagster._core.scheduler.instigation import InstigatorStatus
 
+from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
 from issuetracker_dagster.model.trace import action
 from issuetracker_dagster.settings.load import Settings
 
 logger = logging.getLogger(__name__)
 
-CACHE_S = 2.0
+LOOK_EVERY_S = 5.0
+"""How old what is known of a toggle may get: Dagster's own ticks come no closer, and a look opens four connections."""
 
 DRAIN_SCHEDULE = "drain_backlog"
 """The schedule whose toggle is the flag of the buffer."""
+
+_READERS: "weakref.WeakKeyDictionary[dg.DagsterInstance, dict[str, Toggles]]" = weakref.WeakKeyDictionary()
 
 RunOrTick = dg.OpExecutionContext | dg.SensorEvaluationContext
 
@@ -45,52 +52,64 @@ def refusal(setting: bool | None, variable: str) -> dg.SkipReason | None:
     return None
 
 
-class LiveToggle:
-    """The present state of the toggle of a sensor or a schedule, read at most every two seconds."""
+class Toggles:
+    """All toggles of one code location that somebody has set, read in one go and at most every five seconds."""
 
-    def __init__(
-        self,
-        instance: dg.DagsterInstance,
-        location: RepositorySelector,
-        name: str,
-        *,
-        setting: bool | None,
-        unset: bool,
-        before: bool | None = None,
-    ) -> None:
-        """`before` is what somebody saw last, which stands until the toggle can be read."""
-        self._instance = instance
-        self._selector_id = InstigatorSelector(
-            location_name=location.location_name, repository_name=location.repository_name, name=name
-        ).get_id()
-        self._setting = setting
+    def __init__(self, instance: dg.DagsterInstance, location: RepositorySelector) -> None:
+        # Not the instance itself: whoever keeps a Toggles by its instance would keep that alive.
+        self._instance = weakref.ref(instance)
+        self._location_id = location.selector_id
         self._lock = threading.Lock()
         self._read_at = float("-inf")
+        self._found: Mapping[str, bool] | None = None
+
+    def state(self, name: str) -> bool | None:
+        """Whether the toggle is on, or None when nobody has set it; raises `Unavailable` when that can't be read."""
+        with self._lock:
+            if time.monotonic() - self._read_at > LOOK_EVERY_S:
+                self._read_at = time.monotonic()
+                self._found = self._read()
+            if self._found is None:
+                raise Unavailable("the toggles in Dagster's storage could not be read")
+            return self._found.get(name)
+
+    def _read(self) -> Mapping[str, bool] | None:
+        instance = self._instance()
+        if instance is None:
+            return None
+        try:
+            states = instance.all_instigator_state(
+                repository_selector_id=self._location_id,
+                instigator_statuses={InstigatorStatus.RUNNING, InstigatorStatus.STOPPED},
+            )
+        except Exception:
+            # Dagster's storage out for a moment, in whatever way it says so, mustn't switch a stage over.
+            logger.warning("unreadable toggles stay as they were", exc_info=True, extra=action("shift.unfenced"))
+            return None
+        return {state.name: state.status is InstigatorStatus.RUNNING for state in states}
+
+
+class LiveToggle:
+    """The present state of the toggle of one sensor or schedule."""
+
+    def __init__(
+        self, toggles: Toggles, name: str, *, setting: bool | None, unset: bool, before: bool | None = None
+    ) -> None:
+        """`before` is what somebody saw last, which stands until the toggle can be read."""
+        self._toggles = toggles
+        self._name = name
+        self._setting = setting
         self._default = unset if setting is None else setting
         self._is_on = self._default if before is None else before
 
     def __call__(self) -> bool:
-        """Whether it is on; `false` in the environment wins over the toggle."""
+        """Whether it is on; `false` in the environment wins over the toggle. Unreadable, it stays as it was."""
         if self._setting is False:
             return False
-        with self._lock:
-            if time.monotonic() - self._read_at > CACHE_S:
-                self._read_at = time.monotonic()
-                self._look()
-            return self._is_on
-
-    def _look(self) -> None:
-        try:
-            self._is_on = self._read()
-        except Exception:
-            # Dagster's storage out for a moment, in whatever way it says so, mustn't switch a stage over.
-            logger.warning("an unreadable toggle stays as it was", exc_info=True, extra=action("shift.unfenced"))
-
-    def _read(self) -> bool:
-        state = self._instance.get_instigator_state("", self._selector_id)
-        if state is None or state.status.value == "DECLARED_IN_CODE":
-            return self._default
-        return state.status.value == "RUNNING"
+        with suppress(Unavailable):
+            state = self._toggles.state(self._name)
+            self._is_on = self._default if state is None else state
+        return self._is_on
 
 
 def intake_sensor_name(stage: Stage) -> str:
@@ -130,7 +149,12 @@ def _toggle(
     location = _location(context)
     if location is None:  # started in this process, as tests do: there is no UI whose toggle could be asked
         return lambda: unset if setting is None else setting
-    return LiveToggle(context.instance, location, name, setting=setting, unset=unset, before=before)
+    return LiveToggle(_toggles(context.instance, location), name, setting=setting, unset=unset, before=before)
+
+
+def _toggles(instance: dg.DagsterInstance, location: RepositorySelector) -> Toggles:
+    """One reader for all that ask within a run or a tick."""
+    return _READERS.setdefault(instance, {}).setdefault(location.selector_id, Toggles(instance, location))
 
 
 def sensor_cursor(context: dg.AssetCheckExecutionContext, name: str) -> str:

@@ -12,7 +12,7 @@ from dagster._core.scheduler.instigation import SensorInstigatorData
 from dagster._core.test_utils import create_test_daemon_workspace_context
 from dagster._core.workspace.load_target import ModuleTarget
 
-from issuetracker_dagster.defs.flags import CACHE_S, LiveToggle, cursor_left, refusal
+from issuetracker_dagster.defs.flags import LOOK_EVERY_S, LiveToggle, Toggles, cursor_left, refusal
 from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
 from tests.defs.looking import sensors, ticked
 from tests.waiting import eventually
@@ -81,7 +81,7 @@ class ToggledByHand:
 
     def seen_by_a_run(self, name: str, *, setting: bool | None, unset: bool) -> LiveToggle:
         selector = RepositorySelector(location_name=LOCATION, repository_name="__repository__")
-        return LiveToggle(self.instance, selector, name, setting=setting, unset=unset)
+        return LiveToggle(Toggles(self.instance, selector), name, setting=setting, unset=unset)
 
 
 @pytest.fixture(scope="module")
@@ -101,11 +101,11 @@ def test_a_run_sees_a_toggle_within_the_time_of_its_cache(by_hand: ToggledByHand
     toggle = by_hand.seen_by_a_run(name, setting=None, unset=unset)
     assert toggle() is unset
     by_hand.switch_off(name)
-    eventually(lambda: toggle() is False, timeout_s=CACHE_S + 1)
+    eventually(lambda: toggle() is False, timeout_s=LOOK_EVERY_S + 1)
     by_hand.switch_on(name)
-    eventually(lambda: toggle() is True, timeout_s=CACHE_S + 1)
+    eventually(lambda: toggle() is True, timeout_s=LOOK_EVERY_S + 1)
     by_hand.switch_off(name)
-    eventually(lambda: toggle() is False, timeout_s=CACHE_S + 1)
+    eventually(lambda: toggle() is False, timeout_s=LOOK_EVERY_S + 1)
 
 
 @pytest.mark.slow
@@ -144,13 +144,27 @@ def test_a_check_run_from_the_ui_finds_the_cursor_that_a_sensor_left(by_hand: To
 
 def test_an_unreadable_toggle_stays_as_it_was(instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
     selector = RepositorySelector(location_name=LOCATION, repository_name="__repository__")
-    toggle = LiveToggle(instance, selector, "parser_workers", setting=None, unset=True)
+    toggle = LiveToggle(Toggles(instance, selector), "parser_workers", setting=None, unset=True)
 
-    def out(*_: object) -> None:
+    def out(*_: object, **__: object) -> None:
         raise OSError("the storage is out")
 
-    monkeypatch.setattr(instance, "get_instigator_state", out)
+    monkeypatch.setattr(instance, "all_instigator_state", out)
     assert toggle() is True
     for seen_before in (True, False):
-        again = LiveToggle(instance, selector, "parser_workers", setting=None, unset=True, before=seen_before)
+        again = LiveToggle(Toggles(instance, selector), "parser_workers", setting=None, unset=True, before=seen_before)
         assert again() is seen_before
+
+
+def test_all_toggles_of_a_run_are_read_in_one_go(instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    toggles = Toggles(instance, RepositorySelector(location_name=LOCATION, repository_name="__repository__"))
+    read, looks = instance.all_instigator_state, []
+
+    def counted(**options: Any) -> object:
+        looks.append(options)
+        return read(**options)
+
+    monkeypatch.setattr(instance, "all_instigator_state", counted)
+    names = ("parser_workers", "parser_intake", "drain_backlog")
+    assert [LiveToggle(toggles, name, setting=None, unset=True)() for name in names] == [True, True, True]
+    assert len(looks) == 1
