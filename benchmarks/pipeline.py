@@ -63,8 +63,9 @@ class Pipeline:
 
 
 @contextmanager
-def running(folder: Path, environment: Mapping[str, str]) -> Iterator[Pipeline]:
-    """A pipeline whose UI answers; nothing of it is left afterwards. `environment` are its settings."""
+def running(folder: Path, environment: Mapping[str, str], command: str = "dev") -> Iterator[Pipeline]:
+    """A pipeline whose UI answers; nothing of it is left afterwards. `environment` are its settings; the command `demo`
+    brings pages with it."""
     home = folder / "home"
     (port,) = choose_ports(1, ())
     own = {"ISSUETRACKER_HOME": str(home), "KAFKA_BOOTSTRAP_SERVERS": "", "REDIS_URL": "", "DATABASE_URL": "",
@@ -72,7 +73,7 @@ def running(folder: Path, environment: Mapping[str, str]) -> Iterator[Pipeline]:
     log = folder / "dev.log"
     with log.open("ab") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "issuetracker_dagster.cli.main", "dev", "--port", str(port)],
+            [sys.executable, "-m", "issuetracker_dagster.cli.main", command, "--port", str(port)],
             cwd=ROOT,
             env={**os.environ, **own},
             stdin=subprocess.DEVNULL,
