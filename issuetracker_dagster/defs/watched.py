@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import dagster as dg
 
-from issuetracker_dagster.defs.supervisor import SlotJob, Supervisor
+from issuetracker_dagster.defs.supervisor import LIVE, SlotJob, Supervisor
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.locks import Heartbeats
@@ -39,9 +39,11 @@ class Watch:
     """Fails silent runs of `jobs`, each tick. Remembers what a `Supervisor` remembers."""
 
     def __init__(self, jobs: Iterable[str]) -> None:
-        self._supervisors = [Supervisor(SlotJob(job, beats_as=job), dead_after_ms=DEAD_AFTER_MS) for job in jobs]
+        self._supervisors = {job: Supervisor(SlotJob(job, beats_as=job), dead_after_ms=DEAD_AFTER_MS) for job in jobs}
 
     def tick(self, instance: dg.DagsterInstance, heartbeats: Heartbeats, clock: Clock) -> None:
         """Nothing is failed while signs of life can't be read; raises `Unavailable` then."""
-        for supervisor in self._supervisors:
-            supervisor.tick(instance, heartbeats, clock, slots=0)
+        # Nearly always there is no such run, and a question to Dagster's storage opens a connection: one for all jobs.
+        live = {record.dagster_run.job_name for record in instance.get_run_records(dg.RunsFilter(statuses=LIVE))}
+        for job in live & self._supervisors.keys():
+            self._supervisors[job].tick(instance, heartbeats, clock, slots=0)
