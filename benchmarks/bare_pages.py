@@ -57,9 +57,17 @@ def main() -> int:
 
 def _handlers(stores: SqlStores) -> list[Handler[Any]]:
     clock = SystemClock()
-    reader = InProcessReader()
+    parser = ParserHandler(
+        stores.raw_contents,
+        stores.contents,
+        stores.parser_rules,
+        InProcessReader(),
+        clock,
+        ParserOptions(),
+        seeds=stores.seeds,  # as in the shift: feeds that pages announce are offered
+    )
     return [
-        ParserHandler(stores.raw_contents, stores.contents, stores.parser_rules, reader, clock, ParserOptions()),
+        parser,
         ValidateHandler(stores.contents, clock, ValidateOptions()),
         EnrichHandler(stores.contents, stores.issues, clock),
     ]
