@@ -8,7 +8,7 @@ import dagster as dg
 
 from issuetracker_dagster.defs.flags import default_status, intake_sensor_name, refusal
 from issuetracker_dagster.defs.ticks import guarded
-from issuetracker_dagster.flow.intake import IntakeReport
+from issuetracker_dagster.flow.intake_report import IntakeReport
 from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring

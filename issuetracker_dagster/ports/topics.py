@@ -54,7 +54,10 @@ class IntakeReader(Protocol):
         """Whether consumers are members of the group just now, which would have commits refused."""
 
     def poll(self, limit: int, timeout_ms: int) -> Sequence[Record]:
-        """Up to `limit` records in partition order; empty when there is nothing. Raises `Unavailable`."""
+        """Up to `limit` records in partition order; empty when there is nothing. Raises `Unavailable`.
+
+        Without a timeout it may not ask the broker: empty says then that nothing lies ready just now.
+        """
 
     def commit(self, positions: Mapping[TopicPartition, Position]) -> None:
         """Commit for the group; raises `CommitRefused` while the group has live members."""

@@ -185,6 +185,17 @@ def test_polls_keep_to_the_limit_and_to_the_order_of_partitions(world: World) ->
     assert not reader.poll(7, 50)
 
 
+def test_a_poll_without_a_timeout_gives_what_lies_ready_and_nothing_when_nothing_does(world: World) -> None:
+    world.make({Topic.FETCHED: 1})
+    reader = world.intake("fetched", "parsers")
+    assert not reader.poll(2, 0)
+    publish(world, "fetched", 5)
+    records = [*eventually(lambda: reader.poll(2, 1_000))]
+    while more := reader.poll(2, 0):
+        records += more
+    assert by_partition(records) == {("fetched", 0): [0, 1, 2, 3, 4]}
+
+
 def test_reset_delivers_again_what_was_not_committed(world: World) -> None:
     world.make({Topic.FETCHED: 2})
     publish(world, "fetched", 20)

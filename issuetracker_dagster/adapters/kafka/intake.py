@@ -75,7 +75,7 @@ class KafkaIntakeReader:
             except (OffsetOutOfRangeError, LogTruncationError):
                 self._leave_removed_offsets(consumer)
                 batches = consumer.poll(timeout_ms=timeout_ms, max_records=limit)
-            if not batches:
+            if not batches and timeout_ms:
                 # poll() says nothing when the broker is gone, which would pass for an empty topic.
                 consumer.end_offsets(self._assigned, timeout_ms=self._timeout_ms)
         return in_partition_order(self._connection, batches)
