@@ -135,7 +135,7 @@ class Bench:
         with bare:
             for _ in range(waiting // TURN):
                 self._send(records)
-        raw = TimedProducer(self._wiring.producer)
+        raw = TimedProducer(self._wiring.batch_producer)
         drainer = self._wiring.drainer(producer=raw)
         clock = self._wiring.clock
         began = clock.monotonic()

@@ -25,7 +25,8 @@ DRAIN_LOCK = "drain"
 LOCK_TTL_MS = 45_000
 """Longer than one batch takes while Kafka answers late; a killed drainer is replaced after it. Lost all the same, the
 epoch fences the buffers, and a batch is repeated at most."""
-RENEW_S = 15.0
+RENEW_S, SURE_S = 15.0, 1.0
+"""How old a renewal of the lock may be: while a run waits, and when it takes another batch."""
 CONTROL_S = 0.25
 ACCEPTS_S = 1.0
 SWITCH_S = 10.0
@@ -185,7 +186,8 @@ class _Run:
         if self._stopping():
             return False
         self._follow_the_toggle()  # a cycle may be long
-        self._renew()
+        if self._clock.monotonic() - self._renewed_at >= SURE_S:
+            self._renew()
         return True
 
     def _renew(self) -> None:
@@ -207,8 +209,7 @@ class _Run:
         hold = self._locks.acquire(DRAIN_LOCK, LOCK_TTL_MS)
         if hold is None:
             return False
-        self._hold = hold
-        self._renewed_at = self._clock.monotonic()
+        self._hold, self._renewed_at = hold, self._clock.monotonic()
         self._begin()
         return True
 

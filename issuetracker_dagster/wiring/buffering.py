@@ -135,11 +135,11 @@ class Buffering(Connections):
         return {topic.value: buffer for topic, buffer in self.buffers.items()}
 
     def drainer(self, *, producer: Producer | None = None, group: str = FACTS[Stage.FETCH].group) -> BufferDrainer:
-        """A drainer for one run, by the raw producer and for the crawlers unless another is named."""
+        """A drainer for one run, by a raw producer and for the crawlers unless another is named."""
         publish = self.settings.publish
         return BufferDrainer(
             buffers=self._by_name(),
-            producer=producer or self.producer,
+            producer=producer or self.batch_producer,
             lag=self.lag_within(publish.publisher_redis_buffer_check_timeout),
             group=group,
             retries=self.retry_set,

@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 FRONTIER_LIMITS = QueueLimits(max_deliveries=1_000)
 """Out of reach: poison among crawl jobs is found by their starts; a delivery here may just be a place on a shelf."""
+BATCH_LINGER_MS = 4
+"""About what the client takes to accept a hundred records."""
 TOPICS_RETRY_S = 5.0
 """How long a failed try to reach Kafka stands for the tries of everybody."""
 
@@ -123,8 +125,15 @@ class Connections:
         self.ready()
         return self._part("producer", self._producer)
 
-    def _producer(self) -> WatchedProducer:
-        return WatchedProducer(KafkaTopicProducer(self.kafka), meant=is_letter, told=self.telemetry.steps.buried)
+    @property
+    def batch_producer(self) -> WatchedProducer:
+        """The same for who publishes one full batch after the other."""
+        self.ready()
+        return self._part("batch_producer", lambda: self._producer(BATCH_LINGER_MS))
+
+    def _producer(self, linger_ms: int = 0) -> WatchedProducer:
+        inner = KafkaTopicProducer(self.kafka, linger_ms=linger_ms)
+        return WatchedProducer(inner, meant=is_letter, told=self.telemetry.steps.buried)
 
     @property
     def lag(self) -> KafkaLag:
@@ -177,7 +186,7 @@ class Connections:
         if telemetry is not None:
             telemetry.close()  # it asks for Redis and SQL once more
         with self._lock:
-            for name in ("published_log", "producer", "stores"):
+            for name in ("published_log", "producer", "batch_producer", "stores"):
                 if name in self._parts:
                     self._parts.pop(name).close()
             self._parts.clear()

@@ -70,7 +70,7 @@ ARROWS = (
     Arrow(P, "marker confirmed → next batch", "ingestion", "confirm"),
     Arrow(D, "lock → first batch", "locks", "acquire", nth=1),
     Arrow(D, "taken → published", "buffers", "take"),
-    Arrow(D, "published → done", "producer", "publish", topic=NORMAL, shown=True),
+    Arrow(D, "published → done", "batch_producer", "publish", topic=NORMAL, shown=True),
     Arrow(D, "done → next batch", "buffers", "done"),
     Arrow(I, "polled → pushed", "reader", "poll"),
     Arrow(I, "malformed in DLQ → pushed", "producer", "publish", nth=1, topic=DLQ),

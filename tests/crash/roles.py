@@ -218,7 +218,7 @@ def publish_all(wiring: Wiring, asked: Sequence[Request] = ()) -> None:
 
 def _expose(wiring: Wiring, fate: Fate) -> None:
     """Put the arrow into the part that it names, before anything is built upon that."""
-    for name in ("producer", "retry_set", "ingestion", "locks", "frontier"):
+    for name in ("producer", "batch_producer", "retry_set", "ingestion", "locks", "frontier"):
         if fate.awaits(name):
             wiring._parts[name] = fate.wrap(getattr(wiring, name))
     if fate.awaits("dead_letters"):
@@ -246,7 +246,8 @@ def _readers_of(cell: str, fate: Fate | None) -> None:
 
 def _shorten_waits() -> None:
     intake.LOCK_MARGIN_MS = upkeep.LOCK_MARGIN_MS = drain.LOCK_TTL_MS = LOCK_MS
-    drain.RENEW_S = LOCK_MS / 6_000
+    drain.RENEW_S = drain.SURE_S = LOCK_MS / 6_000
+    intake.COMMIT_S = 0.0  # each batch, so that more than one that comes twice is seen
     pipeline.FETCH_LEASE_MS = LOCK_MS
     frontier.REAP_EVERY_S = 0.5
     direct.COMMIT_EVERY_S = 0.2

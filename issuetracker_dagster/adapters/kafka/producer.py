@@ -40,12 +40,15 @@ class _Acknowledgement(Protocol):
 class KafkaTopicProducer:
     """`Producer` with acks from all replicas and idempotence. Thread-safe; connects at the first `publish`.
 
-    `timeout_ms` bounds the wait for acknowledgements; connecting takes up to three seconds more.
+    `timeout_ms` bounds the wait for acknowledgements; connecting takes up to three seconds more. `linger_ms` is for who
+    publishes by the batch: the client sends nothing before, so that a batch is one request. Without it the first record
+    goes alone, and the next request waits for its answer.
     """
 
-    def __init__(self, connection: KafkaConnection, *, timeout_ms: int = 30_000) -> None:
+    def __init__(self, connection: KafkaConnection, *, timeout_ms: int = 30_000, linger_ms: int = 0) -> None:
         self._connection = connection
         self._timeout_ms = timeout_ms
+        self._linger_ms = linger_ms
         self._lock = threading.Lock()
         self._client: KafkaProducer | None = None
 
@@ -132,10 +135,11 @@ class KafkaTopicProducer:
             "max_request_size": DLQ_MAX_MESSAGE_BYTES + 64 * 1024,
             "max_block_ms": min(self._timeout_ms, 10_000),
             "delivery_timeout_ms": self._timeout_ms,
+            "linger_ms": self._linger_ms,
             "metrics_enabled": False,
         }
         # The client insists that one request may not outlast the delivery.
-        options["request_timeout_ms"] = min(options["request_timeout_ms"], self._timeout_ms)
+        options["request_timeout_ms"] = min(options["request_timeout_ms"], self._timeout_ms - self._linger_ms)
         return opened(KafkaProducer, options)
 
     def _drop(self, client: KafkaProducer) -> None:
