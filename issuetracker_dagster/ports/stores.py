@@ -112,14 +112,16 @@ class Issues(Protocol):
     """Issues, their members and what enrich found."""
 
     def open_members(
-        self, language: str, since_ms: int, limit: int, *, with_bodies: bool = True
+        self, language: str, since_ms: int, limit: int, *, with_texts: bool = True
     ) -> Sequence[MemberView]:
-        """Members of issues that aren't closed and were seen since, newest first by `seen_ms`.
+        """At most `limit` members of issues that aren't closed and have one seen since, newest first by `seen_ms`.
 
-        Without bodies `body` is empty and nothing of it is read: thousands of members then cost little.
+        Without texts `body`, `keywords` and `entities` are empty and nothing of them is read: thousands of members then
+        cost little. How long it takes goes by `limit`, not by how many members there are.
         """
 
-    def members(self, issue_id: int, *, with_bodies: bool = True) -> Sequence[MemberView]: ...
+    def members(self, issue_id: int, *, with_texts: bool = True) -> Sequence[MemberView]:
+        """All members, oldest first by `seen_ms`."""
 
     def views(self, content_ids: Collection[int]) -> Sequence[MemberView]:
         """The members among these contents, with bodies, in order of id."""
@@ -149,10 +151,13 @@ class Issues(Protocol):
 
     def update_issue(self, issue: Issue) -> None: ...
 
-    def save_enrichment(self, enrichment: Enrichment) -> None:
-        """Insert or replace by content; the content's status becomes `enriched` unless it was rejected."""
+    def save_enrichment(self, *enrichments: Enrichment) -> None:
+        """Insert or replace, by content and all or none; their status becomes `enriched` unless they were rejected."""
 
     def enrichment(self, content_id: int) -> Enrichment | None: ...
+
+    def enrichments(self, content_ids: Collection[int]) -> Sequence[Enrichment]:
+        """Those of the contents that have one, in order of id."""
 
     def lock_candidates(self, language: str) -> "ClusterLock":
         """Context manager: only one worker at a time looks for an issue and opens one.

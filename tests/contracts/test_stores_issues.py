@@ -78,7 +78,7 @@ def test_open_members_are_of_open_issues_seen_since_newest_first(stores: Stores,
     assert [view.content_id for view in stores.issues.open_members("en", 700, 10)] == [ids[1], ids[0]]
     assert [view.content_id for view in stores.issues.open_members("en", 0, 2)] == [ids[1], ids[3]]
     assert [view.body for view in stores.issues.open_members("en", 700, 1)] == [f"Body of article {ids[1]}."]
-    assert {view.body for view in stores.issues.open_members("en", 0, 10, with_bodies=False)} == {""}
+    assert {view.body for view in stores.issues.open_members("en", 0, 10, with_texts=False)} == {""}
 
 
 def test_views_are_of_members_only_in_order(stores: Stores, ids: list[int]) -> None:
@@ -89,7 +89,7 @@ def test_views_are_of_members_only_in_order(stores: Stores, ids: list[int]) -> N
         (ids[0], f"Body of article {ids[0]}."),
         (ids[2], f"Body of article {ids[2]}."),
     ]
-    assert {view.body for view in stores.issues.members(issue_id, with_bodies=False)} == {""}
+    assert {view.body for view in stores.issues.members(issue_id, with_texts=False)} == {""}
 
 
 def test_a_merge_moves_members_and_enrichments_and_may_be_repeated(stores: Stores, ids: list[int]) -> None:

@@ -22,14 +22,13 @@ from issuetracker_dagster.model.records import Issue, IssueState
 from issuetracker_dagster.ports.stores import MemberView
 from issuetracker_dagster.stages.enrich.aging import age_issues
 from issuetracker_dagster.stages.enrich.handler import EnrichHandler
-from issuetracker_dagster.stages.enrich.linking import better_half, closeness
+from issuetracker_dagster.stages.enrich.linking import better_half, decayed, in_common
 from issuetracker_dagster.stages.enrich.options import EnrichOptions
 from issuetracker_dagster.stages.enrich.vectors import (
     TextVector,
     VectorCache,
-    cosines,
+    Weighed,
     most_central,
-    rarity_of,
     vector_of,
 )
 from tests.stages.enrich_stories import ALDER_1, ALDER_2, ALDER_3, BUSAN_1, HOUR_MS, KELLAN_1, NOW_MS, STORIES, Report
@@ -231,7 +230,7 @@ def telling(names: Collection[str] = (), **numbers: Collection[str]) -> TextVect
 
 
 def close(cosine: float, one: TextVector, other: TextVector, apart_ms: int = 0) -> float:
-    return closeness(cosine, apart_ms, one, other, OPTIONS)
+    return float(decayed(np.array([cosine]), np.array([apart_ms]), OPTIONS)[0]) * in_common(one, other)
 
 
 NAMES = st.sets(st.sampled_from(["ann", "lee", "alder", "norwick", "un"]))
@@ -276,12 +275,14 @@ def test_the_better_half_decides() -> None:
 def test_cosines_are_those_of_the_texts() -> None:
     alder, kellan, empty = vector(ALDER_1), vector(KELLAN_1), vector_of(member(1, "", ""))
     everything = [alder, kellan, empty]
-    rarity = rarity_of(everything)
-    itself, other, nothing = cosines(alder, everything, rarity)
+    weighed = Weighed(everything)
+    itself, other, nothing = weighed.alike(alder)
     assert itself == pytest.approx(1.0)
     assert 0.0 < other < 0.3
     assert nothing == 0.0
-    assert not np.isnan(cosines(empty, everything, rarity)).any()
+    assert not weighed.alike(empty).any()
+    assert not len(Weighed([]).alike(alder))
+    assert weighed.alike(alder)[1] == other, "one comparison leaves nothing behind for the next"
 
 
 def test_names_and_numbers_weigh_more_than_other_words() -> None:

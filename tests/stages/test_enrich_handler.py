@@ -137,7 +137,7 @@ class BrokenCandidates(MemoryIssues):
         self.error = error
 
     def open_members(
-        self, language: str, since_ms: int, limit: int, *, with_bodies: bool = True
+        self, language: str, since_ms: int, limit: int, *, with_texts: bool = True
     ) -> Sequence[MemberView]:
         raise self.error
 
@@ -172,10 +172,10 @@ class UnreadableMembers(MemoryIssues):
         self.is_broken = True
         return found
 
-    def members(self, issue_id: int, *, with_bodies: bool = True) -> Sequence[MemberView]:
-        if with_bodies and self.is_broken:
+    def views(self, content_ids: Collection[int]) -> Sequence[MemberView]:
+        if self.is_broken:
             raise ValueError("odd row")
-        return super().members(issue_id, with_bodies=with_bodies)
+        return super().views(content_ids)
 
 
 def test_a_content_goes_on_when_the_other_members_can_not_be_read() -> None:

@@ -29,7 +29,7 @@ from issuetracker_dagster.stages.enrich.extract import LocalExtractor
 from issuetracker_dagster.stages.enrich.handler import EnrichHandler
 from issuetracker_dagster.stages.enrich.options import EnrichOptions
 from issuetracker_dagster.stages.enrich.steps import Extraction
-from issuetracker_dagster.stages.enrich.vectors import cosines, rarity_of, vector_of
+from issuetracker_dagster.stages.enrich.vectors import Weighed, vector_of
 from tests import services
 from tests.migrated import sqlite_at
 from tests.stages.bcubed import bcubed
@@ -93,8 +93,8 @@ def test_events_of_the_stream_share_so_many_words_that_links_make_heaps_of_them(
     """Else the other figures would say nothing: at the threshold of clustering, single links join what is apart."""
     stream = event_stream(CONTENTS)
     vectors = [vector_of(view_of(number, told)) for number, told in enumerate(stream)]
-    rarity = rarity_of(vectors)
-    alike = np.array([cosines(vector, vectors, rarity) for vector in vectors])
+    weighed = Weighed(vectors)
+    alike = np.array([weighed.alike(vector) for vector in vectors])
     known = {number: told.event for number, told in enumerate(stream)}
     _, heaps = connected_components(alike >= OPTIONS.join_min)
     assert bcubed(known, dict(enumerate(heaps.tolist()))).f1 < 0.65

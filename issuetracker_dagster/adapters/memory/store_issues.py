@@ -24,27 +24,30 @@ class MemoryIssues:
         self.rows: dict[int, Issue] = {}
         self._views: dict[int, MemberView] = {}
         self._next_id = itertools.count(1)
-        self.enrichments: dict[int, Enrichment] = {}
+        self.enriched: dict[int, Enrichment] = {}
 
     def open_members(
-        self, language: str, since_ms: int, limit: int, *, with_bodies: bool = True
+        self, language: str, since_ms: int, limit: int, *, with_texts: bool = True
     ) -> Sequence[MemberView]:
         with self._lock:
-            recent = (issue for issue in self.rows.values() if issue.last_seen_ms >= since_ms)
+            views = self._views.values()
+            recent = [view for view in views if view.language == language and view.seen_ms >= since_ms]
+            issues = (self.rows[issue_id] for issue_id in {view.issue_id for view in recent})
             open_issues = {
                 issue.issue_id
-                for issue in recent
+                for issue in issues
                 if issue.language == language and issue.state is not IssueState.CLOSED
             }
-            found = [view for view in self._views.values() if view.issue_id in open_issues]
+            older = [view for view in views if view.seen_ms < since_ms]
+            found = [view for view in (*recent, *older) if view.issue_id in open_issues]
         newest = sorted(found, key=lambda view: (-view.seen_ms, -view.content_id))[:limit]
-        return newest if with_bodies else _without_bodies(newest)
+        return newest if with_texts else _without_texts(newest)
 
-    def members(self, issue_id: int, *, with_bodies: bool = True) -> Sequence[MemberView]:
+    def members(self, issue_id: int, *, with_texts: bool = True) -> Sequence[MemberView]:
         with self._lock:
             found = [view for view in self._views.values() if view.issue_id == issue_id]
         oldest = sorted(found, key=lambda view: (view.seen_ms, view.content_id))
-        return oldest if with_bodies else _without_bodies(oldest)
+        return oldest if with_texts else _without_texts(oldest)
 
     def views(self, content_ids: Collection[int]) -> Sequence[MemberView]:
         return [self._views[content_id] for content_id in sorted(set(content_ids)) if content_id in self._views]
@@ -58,9 +61,9 @@ class MemoryIssues:
             del self.rows[absorbed]
             for view in self.members(absorbed):
                 self._views[view.content_id] = msgspec.structs.replace(view, issue_id=into)
-            for content_id, enrichment in self.enrichments.items():
+            for content_id, enrichment in self.enriched.items():
                 if enrichment.issue_id == absorbed:
-                    self.enrichments[content_id] = msgspec.structs.replace(enrichment, issue_id=into)
+                    self.enriched[content_id] = msgspec.structs.replace(enrichment, issue_id=into)
             self._saw(into, gone.first_seen_ms, gone.last_seen_ms)
 
     def quiet(self, states: Collection[IssueState], seen_before_ms: int, limit: int) -> Sequence[Issue]:
@@ -92,7 +95,7 @@ class MemoryIssues:
             view = self._views.pop(content_id, None)
             if view is None:
                 return 0
-            left = len(self.members(view.issue_id, with_bodies=False))
+            left = len(self.members(view.issue_id, with_texts=False))
             if left:
                 issue = self.rows[view.issue_id]
                 self.rows[view.issue_id] = msgspec.structs.replace(issue, content_count=left)
@@ -121,15 +124,20 @@ class MemoryIssues:
             if issue.issue_id in self.rows:
                 self.rows[issue.issue_id] = issue
 
-    def save_enrichment(self, enrichment: Enrichment) -> None:
-        with self._lock:
-            self.enrichments[enrichment.content_id] = enrichment
-        content = None if self._contents is None else self._contents.get(enrichment.content_id)
-        if self._contents is not None and content is not None and content.status is not ContentStatus.REJECTED:
-            self._contents.set_status(enrichment.content_id, ContentStatus.ENRICHED)
+    def save_enrichment(self, *enrichments: Enrichment) -> None:
+        for enrichment in enrichments:
+            with self._lock:
+                self.enriched[enrichment.content_id] = enrichment
+            content = None if self._contents is None else self._contents.get(enrichment.content_id)
+            if self._contents is not None and content is not None and content.status is not ContentStatus.REJECTED:
+                self._contents.set_status(enrichment.content_id, ContentStatus.ENRICHED)
 
     def enrichment(self, content_id: int) -> Enrichment | None:
-        return self.enrichments.get(content_id)
+        return self.enriched.get(content_id)
+
+    def enrichments(self, content_ids: Collection[int]) -> Sequence[Enrichment]:
+        known = self.enriched
+        return [known[content_id] for content_id in sorted(set(content_ids)) if content_id in known]
 
     def lock_candidates(self, language: str) -> ClusterLock:
         with self._lock:
@@ -137,8 +145,8 @@ class MemoryIssues:
         return _CandidateLock(lock, language)
 
 
-def _without_bodies(views: Sequence[MemberView]) -> Sequence[MemberView]:
-    return [msgspec.structs.replace(view, body="") for view in views]
+def _without_texts(views: Sequence[MemberView]) -> Sequence[MemberView]:
+    return [msgspec.structs.replace(view, body="", keywords=(), entities=()) for view in views]
 
 
 class _CandidateLock:

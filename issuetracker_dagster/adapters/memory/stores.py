@@ -61,7 +61,7 @@ class MemoryReports:
             "raw_contents": stores.raw_contents.count(),
             "contents": len(stores.contents.rows),
             **{f"contents.{status}": statuses[status] for status in ContentStatus},
-            "enriched_contents": len(stores.issues.enrichments),
+            "enriched_contents": len(stores.issues.enriched),
             "issues": len(stores.issues.rows),
             **{f"issues.{state}": states[state] for state in IssueState},
             "seeds": len(stores.seeds.all()),
@@ -78,7 +78,7 @@ class MemoryReports:
     def _content(self, content_id: int) -> ContentView:
         content = self._stores.contents.rows[content_id]
         verdict = self._stores.contents.verdicts.get(content_id)
-        enrichment = self._stores.issues.enrichments.get(content_id)
+        enrichment = self._stores.issues.enriched.get(content_id)
         member = next(iter(self._stores.issues.views([content_id])), None)
         view = ContentView(
             content_id=content_id,

@@ -33,7 +33,7 @@ class IssueContentRow(Table):
     """A content in its one issue, with what clustering looks at, so that thousands are compared without their texts."""
 
     __tablename__ = "issue_contents"
-    __table_args__ = (Index(None, "issue_id", "seen_ms"),)
+    __table_args__ = (Index(None, "issue_id", "seen_ms"), Index(None, "language", "seen_ms", "content_id"))
 
     content_id: Mapped[Ref] = mapped_column(ForeignKey("contents.content_id", ondelete="CASCADE"), primary_key=True)
     issue_id: Mapped[Ref] = mapped_column(ForeignKey("issues.issue_id"))

@@ -25,7 +25,7 @@ def _refresh(issues: Issues, found: Sequence[Issue], now_ms: int, options: Enric
     changed = 0
     for issue in found:
         with issues.lock_candidates(issue.language):
-            members = issues.members(issue.issue_id, with_bodies=False)
+            members = issues.members(issue.issue_id, with_texts=False)
             if not members:
                 continue
             fresh = issue_of(issue.issue_id, members, issue.title, now_ms, options)

@@ -72,21 +72,21 @@ class NearestIssueClusterer:
     def _neighbours(self, view: MemberView, vector: TextVector, now_ms: int) -> Neighbours:
         since_ms = now_ms - self._options.close_after_ms
         limit = self._options.candidates_max
-        others = _without(view, self._issues.open_members(view.language, since_ms, limit, with_bodies=False))
+        others = _without(view, self._issues.open_members(view.language, since_ms, limit, with_texts=False))
         if view.issue_id and view.issue_id not in {other.issue_id for other in others}:
             # It may have been closed since the content joined it.
-            own = _without(view, self._issues.members(view.issue_id, with_bodies=False))
+            own = _without(view, self._issues.members(view.issue_id, with_texts=False))
             others += _newest(own, SPEAKERS)
         return Neighbours([view, *others], [vector, *self._vectors_of(others)], self._options)
 
     def _leave(self, view: MemberView, now_ms: int) -> None:
-        members = self._issues.members(view.issue_id, with_bodies=False)
+        members = self._issues.members(view.issue_id, with_texts=False)
         if len(members) > 1:
             self._issues.leave(view.content_id)
             self._describe(view.issue_id, now_ms)
 
     def _describe(self, issue_id: int, now_ms: int) -> None:
-        members = self._issues.members(issue_id, with_bodies=False)
+        members = self._issues.members(issue_id, with_texts=False)
         if not members:
             return
         newest = sorted(_newest(members, _CENTRAL_AMONG), key=lambda member: member.content_id)

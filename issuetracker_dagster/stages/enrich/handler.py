@@ -93,13 +93,13 @@ class EnrichHandler:
             [("cluster", partial(self._clusterer.place, content, extraction, anew=anew))], Placement(NO_ISSUE)
         )
         source = source_of(content.url, content.host)
-        members: Sequence[MemberView] = attempts.first_of([("members", partial(self._members, placement.issue_id))], [])
-        others = [member for member in evidence_among(members, self._options.evidence_max) if member.host != source]
+        nobody: tuple[frozenset[str], Sequence[MemberView]] = (frozenset(), [])
+        known, others = attempts.first_of([("members", partial(self._others, placement.issue_id, source))], nobody)
         claims = attempts.first_of(
             [(name, partial(step.verify, extraction.claims, others)) for name, step in self._verifiers],
             tuple(ContentClaim(text=claim) for claim in extraction.claims),
         )
-        sources = sources_of(members) | {source}
+        sources = known | {source}
         score = attempts.first_of(
             [("score", partial(self._score, content, extraction, claims, len(sources)))], Score(0.0, {}, "")
         )
@@ -120,8 +120,13 @@ class EnrichHandler:
         if not attempts.first_of([("rescore", keep)], False):
             self._issues.save_enrichment(msgspec.structs.replace(found, failed_steps=attempts.failed))
 
-    def _members(self, issue_id: int) -> Sequence[MemberView]:
-        return [] if issue_id == NO_ISSUE else self._issues.members(issue_id)
+    def _others(self, issue_id: int, source: str) -> tuple[frozenset[str], Sequence[MemberView]]:
+        """The sources of an issue, and with their texts those of its members that others' claims are held against."""
+        if issue_id == NO_ISSUE:
+            return frozenset(), []
+        members = self._issues.members(issue_id, with_texts=False)
+        told = evidence_among(members, self._options.evidence_max)
+        return sources_of(members), self._issues.views([view.content_id for view in told if view.host != source])
 
     def _score(
         self, content: Content, extraction: Extraction, claims: Sequence[ContentClaim], source_count: int
@@ -134,13 +139,16 @@ class EnrichHandler:
             return True
         # Under the lock nobody joins or merges, so a score can't be overwritten by one that knew fewer sources.
         with self._issues.lock_candidates(found.language):
-            mine = self._issues.views([found.content_id])
-            issue_id = mine[0].issue_id if mine else found.issue_id
+            issue_id = found.issue_id
+            members = self._issues.members(issue_id, with_texts=False)
+            if all(member.content_id != found.content_id for member in members):
+                # A merge has moved the content since it was placed.
+                issue_id = next((view.issue_id for view in self._issues.views([found.content_id])), issue_id)
+                members = self._issues.members(issue_id, with_texts=False)
             self._issues.save_enrichment(msgspec.structs.replace(found, issue_id=issue_id))
-            members = self._issues.members(issue_id, with_bodies=False)
             before = sources_of([member for member in members if member.content_id != found.content_id])
             if merged or source not in before or before | {source} != sources:
-                self._rescorer.rescore(issue_id, keep_judged=self._uses_model)
+                self._rescorer.rescore(issue_id, members, keep_judged=self._uses_model)
         return True
 
     def _age_when_due(self) -> None:

@@ -1,4 +1,7 @@
-"""How close two contents are, and two groups of them; pure, and the same from either side."""
+"""How close two contents are, and two groups of them; pure, and the same from either side.
+
+The closeness of two contents is their cosine, `decayed`, times what they have `in_common`; in [0, 1].
+"""
 
 from collections.abc import Mapping
 
@@ -16,10 +19,15 @@ DIFFERENT_NUMBERS = 0.5
 _FEWEST_UNITS = 2
 
 
-def closeness(cosine: float, apart_ms: int, one: TextVector, other: TextVector, options: EnrichOptions) -> float:
-    """The cosine of two contents, lowered by the time between them, by names and by numbers that differ; in [0, 1]."""
-    decay = float(0.5 ** (abs(apart_ms) / options.decay_half_life_ms))
-    return cosine * decay * _acquaintance(one.names, other.names) * _agreement(one.numbers, other.numbers)
+def decayed(cosines: NDArray[np.float64], apart_ms: NDArray[np.int64], options: EnrichOptions) -> NDArray[np.float64]:
+    """Cosines lowered by the time between two contents: what their closeness can't exceed, and quick to know."""
+    lowered: NDArray[np.float64] = cosines * 0.5 ** (np.abs(apart_ms) / options.decay_half_life_ms)
+    return lowered
+
+
+def in_common(one: TextVector, other: TextVector) -> float:
+    """By what names and numbers that differ lower the closeness of two contents; in (0, 1]."""
+    return _acquaintance(one.names, other.names) * _agreement(one.numbers, other.numbers)
 
 
 def better_half(values: NDArray[np.float64]) -> float:

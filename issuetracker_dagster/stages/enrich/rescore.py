@@ -36,23 +36,21 @@ class Rescorer:
         self._scorer = scorer
         self._options = options
 
-    def rescore(self, issue_id: int, *, keep_judged: bool) -> int:
-        """Recompute claims and trust of every enriched member; returns how many changed.
+    def rescore(self, issue_id: int, members: Sequence[MemberView], *, keep_judged: bool) -> int:
+        """Recompute claims and trust of every enriched one of the members of an issue; returns how many changed.
 
         With `keep_judged` a claim that is supported or contradicted keeps that status, since a language model may have
         seen what counting words can't.
         """
-        members = self._issues.members(issue_id)
-        evidence = Evidence(evidence_among(members, self._options.evidence_max))
-        sources = len(sources_of(members))
-        changed = 0
-        for member in members:
-            before = self._issues.enrichment(member.content_id)
-            if before is None:
-                continue
-            fresh = evidence.judge([claim.text for claim in before.claims], without_source=member.host)
+        speaking = [view.content_id for view in evidence_among(members, self._options.evidence_max)]
+        evidence = Evidence(self._issues.views(speaking))
+        source_of = {member.content_id: member.host for member in members}
+        changed = []
+        for before in self._issues.enrichments(source_of):
+            fresh = evidence.judge([claim.text for claim in before.claims], without_source=source_of[before.content_id])
             claims = _keeping(before.claims, fresh) if keep_judged else fresh
-            score = self._scorer.score(claims, sources, before.factors.get("context_completeness", 0.0))
+            known = before.factors.get("context_completeness", 0.0)
+            score = self._scorer.score(claims, len(sources_of(members)), known)
             after = msgspec.structs.replace(
                 before,
                 claims=claims,
@@ -62,9 +60,9 @@ class Rescorer:
                 rationale=score.rationale,
             )
             if after != before:
-                self._issues.save_enrichment(after)
-                changed += 1
-        return changed
+                changed.append(after)
+        self._issues.save_enrichment(*changed)
+        return len(changed)
 
 
 def _keeping(before: Sequence[ContentClaim], fresh: Sequence[ContentClaim]) -> tuple[ContentClaim, ...]:

@@ -77,11 +77,14 @@ class Evidence:
         common: Counter[int] = Counter()
         for word in words:
             common.update(self._by_word.get(word, ()))
+        fewest = min(_FEWEST_COMMON, len(words))
         supporting: set[str] = set()
         contradicting: set[str] = set()
         for position, shared in common.items():
+            if shared < fewest:
+                continue
             statement = self._statements[position]
-            if statement.source == without_source or shared < min(_FEWEST_COMMON, len(words)):
+            if statement.source == without_source:
                 continue
             if counted and statement.figures and shared >= SAME_SUBJECT * min(len(words), len(statement.words)):
                 said = _compare(counted, statement.figures)
