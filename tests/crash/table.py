@@ -18,7 +18,8 @@ process of {COUNT} messages gets the signal at the arrow, another one goes on, a
 
 Nothing may be lost, and the database must hold each content once; both are 0 in every cell, or the test fails. Repeats
 are the price of at least once: the last column says how many there may be at most, which is what the process had in
-hand. How many there are differs from run to run.
+hand. How many there are differs from run to run. An intake commits each batch here; in operation it does so twice a
+second while more lies ready, and a crash repeats as much.
 
 These are all {len(MATRIX)} cells, by all signals. The test suite runs {len(SUITE)} of them, against the same bounds:
 SIGKILL at each arrow, the other signals at one arrow of each process.
