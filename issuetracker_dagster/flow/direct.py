@@ -22,10 +22,12 @@ from issuetracker_dagster.ports.topics import GroupReader, Producer, TopicPartit
 
 logger = logging.getLogger(__name__)
 
-POLL_MS = 200
+POLL_MS, FULL_POLL_MS = 500, 200
+"""How long a poll waits for records; less while a shelf is full, whose topic is resumed between two polls."""
 COMMIT_EVERY_S = 1.0
 OUTAGE_PAUSE_S = 1.0
-WAIT_S = 0.25
+WAIT_S = 1.0
+"""How long a slot waits at an empty shelf, which wakes it for whatever is put there."""
 KEPT_DELAY_MS = 30_000
 """When a record that got no answer is handed out again; about what a lease would take."""
 
@@ -111,7 +113,7 @@ class TopicFeed:
         while not self._stop.is_set():
             try:
                 self._pause_full_shelves()
-                self._hand_over(self._reader.poll(100, POLL_MS))
+                self._hand_over(self._reader.poll(100, FULL_POLL_MS if self._paused else POLL_MS))
                 self._bury_malformed()
                 if self._clock.monotonic() >= next_commit:
                     self._settle_moved()

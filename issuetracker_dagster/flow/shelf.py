@@ -40,13 +40,18 @@ class Shelf:
         with self._changed:
             due = self._clock.monotonic() + delay_ms / 1000
             heapq.heappush(self._later, (due, next(self._order), delivery))
+            self._changed.notify()  # whoever waits may have to wait less long
 
     def take(self, limit: int, wait_s: float) -> list[Delivery]:
-        """Up to `limit` deliveries, delayed ones that are due first; waits up to `wait_s` for the first."""
+        """Up to `limit` deliveries, delayed ones that are due first.
+
+        With nothing there it waits for the first, up to `wait_s` or until the next delayed one is due.
+        """
         with self._changed:
             taken = self._take(limit)
             if not taken:
-                self._changed.wait(wait_s)
+                next_due_s = self._later[0][0] - self._clock.monotonic() if self._later else wait_s
+                self._changed.wait(max(0.0, min(wait_s, next_due_s)))
                 taken = self._take(limit)
             return taken
 

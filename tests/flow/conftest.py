@@ -11,7 +11,8 @@ def brisk_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
     No test is about their pace, and at the pace of production they are most of what the tests take.
     """
-    monkeypatch.setattr(direct, "POLL_MS", 20)
+    for name in ("POLL_MS", "FULL_POLL_MS"):
+        monkeypatch.setattr(direct, name, 20)
     monkeypatch.setattr(direct, "COMMIT_EVERY_S", 0.05)
     for module in (direct, frontier):
         monkeypatch.setattr(module, "WAIT_S", 0.02)
