@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -65,6 +64,16 @@ class Ui:
             asked.close()
 
 
+_STORAGE_OF_TICKS = """
+# Added by `issuetracker dev`, which knows the place: where Dagster would put it, too.
+schedule_storage:
+  module: issuetracker_dagster.defs.schedule_storage
+  class: SteadyScheduleStorage
+  config:
+    base_dir: {place}
+"""
+
+
 @dataclass(frozen=True)
 class Prepared:
     """What has to be known once the services run: further variables for Dagster, hints for when its UI is there, and
@@ -80,10 +89,9 @@ def dagster_home(home: Path) -> Path:
     folder = home / "dagster"
     folder.mkdir(parents=True, exist_ok=True)
     settings = _PROJECT / "dagster.yaml"
-    if settings.exists():
-        shutil.copyfile(settings, folder / "dagster.yaml")
-    else:
-        (folder / "dagster.yaml").touch()
+    common = settings.read_text() if settings.exists() else ""
+    place = json.dumps(str(folder.absolute() / "schedules"))  # quoted as YAML has it, too
+    (folder / "dagster.yaml").write_text(common + _STORAGE_OF_TICKS.format(place=place))
     return folder
 
 
