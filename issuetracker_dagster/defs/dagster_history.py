@@ -27,7 +27,7 @@ KEPT_EVENTS = 20
 TICKS_AT_ONCE = 2_000
 EVENTS_AT_ONCE = 500
 _NO_RUN = ""
-_DRIVERS = ("sqlalchemy", "sqlite3", "psycopg2", "psycopg")
+_DRIVERS = ("sqlalchemy", "sqlite3", "psycopg2", "psycopg", "dagster_postgres")
 
 
 class TickSweep:
@@ -87,7 +87,10 @@ class RunlessEventSweep:
     def _old(self, connection: Any, now_ms: int) -> Iterator[Any]:
         """The condition for each asset and type of event that has any."""
         runless = _EVENTS.c.run_id == _NO_RUN
-        old = runless & (_EVENTS.c.timestamp < moment(now_ms - self._after_ms))
+        # Dagster writes these without a zone, in UTC. PostgreSQL would read them in the zone of its server when they
+        # are held against a time that has one.
+        before = moment(now_ms - self._after_ms).replace(tzinfo=None)
+        old = runless & (_EVENTS.c.timestamp < before)
         group = _EVENTS.c.asset_key, _EVENTS.c.dagster_event_type
         yield from _beyond_the_latest(connection, _EVENTS, group, runless, old)
 
@@ -117,7 +120,8 @@ class CheckResultSweep:
         return None
 
     def _old(self, connection: Any, now_ms: int) -> Iterator[Any]:
-        before = moment(now_ms - self._after_ms).replace(tzinfo=None)
+        # These PostgreSQL itself writes, in the zone of its server.
+        before = moment(now_ms - self._after_ms)
         group = _CHECKS.c.asset_key, _CHECKS.c.check_name
         yield from _beyond_the_latest(connection, _CHECKS, group, _CHECKS.c.id > 0, _CHECKS.c.create_timestamp < before)
 

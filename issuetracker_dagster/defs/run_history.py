@@ -56,7 +56,9 @@ class RunSweep:
         before = moment(now_ms - self._after_ms)
         wanted = dg.RunsFilter(statuses=FINISHED, updated_before=before)
         with storage_errors():
-            return list(self._instance.get_run_records(wanted, limit=limit, ascending=True))
+            records = self._instance.get_run_records(wanted, limit=limit, ascending=True)
+        # The filter goes by times that PostgreSQL writes in the zone of its server: west of Greenwich, hours too old.
+        return [record for record in records if (record.end_time or 0) < before.timestamp()]
 
 
 class OrphanSweep:
