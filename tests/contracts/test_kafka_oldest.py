@@ -74,6 +74,15 @@ def test_the_oldest_of_all_partitions_is_told_as_often_as_it_is_asked_for(
 
 
 @pytest.mark.services
+def test_a_long_line_is_told_as_often_as_a_short_one(world: KafkaWorld, oldest: KafkaOldest) -> None:
+    """More than a poll gives unless told otherwise: the client would hold the rest back, and the partition with it."""
+    publish(world, 1_500)
+    first_ms = oldest.unread_since_ms(group_of(world), TOPIC)
+    assert first_ms is not None
+    assert [oldest.unread_since_ms(group_of(world), TOPIC) for _ in range(3)] == [first_ms] * 3
+
+
+@pytest.mark.services
 def test_what_its_group_has_read_waits_no_more(world: KafkaWorld, oldest: KafkaOldest) -> None:
     publish(world)
     before_ms = oldest.unread_since_ms(group_of(world), TOPIC)

@@ -12,8 +12,11 @@ from issuetracker_dagster.adapters.kafka.unread import stand_at_unread
 from issuetracker_dagster.errors import LagUnknown
 
 _POLL_MS = 200
-_BATCH_BYTES = 64 * 1024
+_BATCH_BYTES = 16 * 1024
 """One record of each partition is enough; a larger batch comes whole all the same."""
+_ALL_THAT_CAME = 1_000_000
+"""What a poll leaves of a partition that is paused right after it, the client holds back for ever, and with it the
+partition: the next look at the same topic would wait for it in vain."""
 
 
 class KafkaOldest:
@@ -60,7 +63,11 @@ class KafkaOldest:
 
     def _open(self) -> tuple[KafkaConsumer, GroupOffsets]:
         if self._clients is None:
-            options = {**self._connection.consumer_options(), "max_partition_fetch_bytes": _BATCH_BYTES}
+            options = {
+                **self._connection.consumer_options(),
+                "max_partition_fetch_bytes": _BATCH_BYTES,
+                "max_poll_records": _ALL_THAT_CAME,
+            }
             offsets = GroupOffsets(self._connection, timeout_ms=self._timeout_ms)
             self._clients = opened(KafkaConsumer, options), offsets
         return self._clients
