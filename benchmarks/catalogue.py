@@ -22,8 +22,9 @@ BENCHES: dict[str, Bench] = {
     "pages": Bench("the whole pipeline under Dagster: pages a CPU-second", 4.0),
     "idle": Bench("a shift's start, and what everything costs when there is nothing to do", 2.0),
     "latency": Bench("publish to enriched at a fifth of the load, and where the time goes", 2.5),
-    "probe": Bench("what the health probe takes of a core", 2.5),
-    "growth": Bench("the cost of one operation with more queued, more rules, hosts and contents", 2.0),
+    "probe": Bench("what the health probe takes of a core", 3.0),
+    "growth": Bench("the cost of one operation with more queued, more rules, hosts and contents", 4.0),
+    "clusters": Bench("issues of a stream of known events: B-cubed, two workers, cost", 6.0, by_default=False),
     "burst": Bench("200,000 jobs against a slow crawler while everything is killed", 8.0, by_default=False),
-    "storage": Bench("what Dagster's own storage grows by, and comes to in days", 50.0, by_default=False),
+    "storage": Bench("what Dagster's own storage grows by, and comes to in days", 45.0, by_default=False),
 }
