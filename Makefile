@@ -9,7 +9,7 @@ INSTALLED := .venv/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test test-fast check format bench quality crash-matrix incidents screenshots soak clean
+.PHONY: help setup dev demo test test-fast check format bench quality clusters crash-matrix incidents screenshots soak clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ bench: $(INSTALLED)  ## the figures beside their limits, and what moved since th
 
 quality: $(INSTALLED)  ## the parser beside its peers on recorded pages; fails when a figure falls below its floor
 	$(BIN)/python -m benchmarks.quality $(if $(ACCEPT),--accept)
+
+clusters: $(INSTALLED)  ## issues of streams of known events, two workers, cost; fails when a target is missed; 6 minutes
+	$(BIN)/python -m benchmarks clusters --check
 
 crash-matrix: $(INSTALLED)  ## stop processes at every arrow by every signal, write docs/crash-matrix.md
 	$(BIN)/python -m tests.crash.matrix > docs/crash-matrix.md.new

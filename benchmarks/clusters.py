@@ -1,66 +1,121 @@
-"""Clusters of a stream of known events: B-cubed, seconds, and how both go on as the stream grows.
+"""Clusters of a stream whose events are known: how well they are found, by how many workers, and what a content costs.
 
-    python -m benchmarks.clusters [--contents 1000 2000 4000] [--seed 1] [--two-workers]
+    python -m benchmarks.clusters [--contents 2000] [--seed 1 2 3] [--order late] [--workers 2]
 
-Extraction, clustering, verification and scoring as a worker does them, over the stores in memory; with `--two-workers`
-by two workers at once on one SQLite file.
+prints a line for each stream and order; `python -m benchmarks clusters --check` holds all of it against its targets.
+Clusters depend on extraction and placing only, so that these are what finds them, over the stores in memory. Several
+workers, and whatever is told of costs, do all of enrich on an SQLite file.
 """
 
 import argparse
 import time
-from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from issuetracker_dagster.adapters.clock import FakeClock
-from issuetracker_dagster.adapters.memory.stores import MemoryStores
-from issuetracker_dagster.adapters.sql.engine import connect
-from issuetracker_dagster.adapters.sql.stores import SqlStores
-from issuetracker_dagster.stages.enrich.handler import EnrichHandler
+from benchmarks.figures import Curve, Figure, Result, Say
 from tests.migrated import sqlite_at
 from tests.stages.bcubed import bcubed
-from tests.stages.event_stream import START_MS, event_stream
-from tests.stages.newsroom import Newsroom, Order, arrivals, enriching
+from tests.stages.event_stream import event_stream
+from tests.stages.newsroom import ORDERS, Desk, Order, arrivals, clustered, groups, replayed, split
 
-ORDERS: tuple[Order, ...] = ("in order", "late", "shuffled")
+CONTENTS = 2_000
+SEEDS = (1, 2, 3, 7)
+"""Thresholds were tried on the first; nobody had looked at the last before it was measured."""
+LENGTHS = (1_000, 2_000, 4_000)
+F1_MIN = 0.90
+COST_MS = 15.0
+GROWTH = 1.0
+
+
+def measure(say: Say) -> Result:
+    """B-cubed by seed and order, events that two workers split, and the cost of a content by the stream's length."""
+    found = [_found(say, seed, order) for seed in SEEDS for order in ORDERS]
+    say(f"two workers on {CONTENTS:,} contents")
+    halves = _split_by_two()
+    points = []
+    for count in LENGTHS:
+        say(f"{count:,} contents by one worker on SQLite")
+        points.append((float(count), _cost_ms(count)))
+    curve = Curve(name="enriching a content", things="contents of the stream", unit="ms", points=tuple(points))
+    costs = (
+        Figure(
+            name=f"a content of {CONTENTS:,}", value=dict(points)[CONTENTS], unit="ms", target=COST_MS, at_most=True
+        ),
+        Figure(
+            name=f"{curve.name}: its rise, of that of log n", value=curve.growth, unit="", target=GROWTH, at_most=True
+        ),
+    )
+    return Result(figures=(*found, halves, *costs), curves=(curve,))
+
+
+def _found(say: Say, seed: int, order: Order) -> Figure:
+    say(f"seed {seed}, {CONTENTS:,} contents {order}")
+    room = clustered(arrivals(event_stream(CONTENTS, seed), order))
+    value = bcubed(room.known, room.found()).f1
+    return Figure(name=f"B-cubed F1, seed {seed}, {order}", value=value, unit="", target=F1_MIN)
+
+
+def _split_by_two() -> Figure:
+    with TemporaryDirectory() as folder:
+        desk = _desk(folder, workers=2)
+        desk.room.arrive(arrivals(event_stream(CONTENTS), "shuffled"), *desk.workers)
+        events = split(desk.room.known, desk.room.found(), replayed(desk))
+        desk.close()
+    return Figure(name="events that two workers split", value=float(len(events)), unit="", target=0.0, at_most=True)
+
+
+def _cost_ms(count: int) -> float:
+    """Processor time of a content, all of enrich, its threads' and SQLite's included."""
+    with TemporaryDirectory() as folder:
+        desk = _desk(folder, workers=1)
+        coming = arrivals(event_stream(count), "in order")
+        began_s = time.process_time()
+        desk.room.arrive(coming, *desk.workers)
+        spent_s = time.process_time() - began_s
+        desk.close()
+    return spent_s / count * 1000
+
+
+def _desk(folder: str, workers: int) -> Desk:
+    return Desk(sqlite_at(Path(folder) / "stream.db"), workers)
 
 
 def main() -> None:
-    """Print a line for each length and order."""
+    """Print a line for each length, seed and order."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.clusters", description=__doc__)
-    parser.add_argument("--contents", type=int, nargs="+", default=[1_000, 2_000, 4_000])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--two-workers", action="store_true")
+    parser.add_argument("--contents", type=int, nargs="+", default=[CONTENTS])
+    parser.add_argument("--seed", type=int, nargs="+", default=[1])
+    parser.add_argument("--order", choices=ORDERS, nargs="+", default=ORDERS)
+    parser.add_argument("--workers", type=int, help="so many at once, all of enrich on one SQLite file")
     options = parser.parse_args()
-    for count in options.contents:
-        for order in ORDERS:
-            with TemporaryDirectory() as folder:
-                room, workers = _by_two(folder) if options.two_workers else _by_one()
-                print(f"{count} {order:9} {_measured(room, workers, count, order, options.seed)}", flush=True)
+    for count, seed, order in product(options.contents, options.seed, options.order):
+        line = _by_workers(count, seed, order, options.workers) if options.workers else _line(count, seed, order)
+        print(f"{count} seed {seed} {order:9} {line}", flush=True)
 
 
-def _by_one() -> tuple[Newsroom, list[Callable[[int], object]]]:
-    stores, clock = MemoryStores(), FakeClock(START_MS)
-    room = Newsroom(stores.contents, stores.issues, clock)
-    return room, [enriching(EnrichHandler(stores.contents, stores.issues, clock))]
-
-
-def _by_two(folder: str) -> tuple[Newsroom, list[Callable[[int], object]]]:
-    url, clock = sqlite_at(Path(folder) / "stream.db"), FakeClock(START_MS)
-    desks = [SqlStores(connect(url)) for _ in range(2)]
-    room = Newsroom(desks[0].contents, desks[0].issues, clock)
-    return room, [enriching(EnrichHandler(desk.contents, desk.issues, clock)) for desk in desks]
-
-
-def _measured(room: Newsroom, workers: list[Callable[[int], object]], count: int, order: Order, seed: int) -> str:
-    coming = arrivals(event_stream(count, seed), order)
-    started_s, started_cpu_s = time.monotonic(), time.process_time()
-    room.arrive(coming, *workers)
-    took_s, cpu_s = time.monotonic() - started_s, time.process_time() - started_cpu_s
+def _line(count: int, seed: int, order: Order) -> str:
+    room = clustered(arrivals(event_stream(count, seed), order))
     found = room.found()
-    clusters = f"{len(set(found.values()))} issues for {len(set(room.known.values()))} events"
-    cost = f"{took_s:.1f} s, {cpu_s:.1f} s of a core, {cpu_s / count * 1000:.1f} ms a content"
-    return f"{bcubed(room.known, found)}, {clusters}, {cost}"
+    return f"{bcubed(room.known, found)}, {len(set(found.values()))} issues for {len(set(room.known.values()))} events"
+
+
+def _by_workers(count: int, seed: int, order: Order, workers: int) -> str:
+    coming = arrivals(event_stream(count, seed), order)
+    with TemporaryDirectory() as folder:
+        desk = _desk(folder, workers)
+        began_s, began_cpu_s = time.monotonic(), time.process_time()
+        desk.room.arrive(coming, *desk.workers)
+        took_s, spent_s = time.monotonic() - began_s, time.process_time() - began_cpu_s
+        found = desk.room.found()
+        line = f"{bcubed(desk.room.known, found)}, {took_s:.1f} s, {spent_s / count * 1000:.1f} ms of a core a content"
+        if order == "shuffled":
+            by_one = replayed(desk)
+            events = split(desk.room.known, found, by_one)
+            same = "the same" if groups(found) == groups(by_one) else "not the same"
+            line += f", {len(events)} events split, {same} issues as by one worker"
+        desk.close()
+    return line
 
 
 if __name__ == "__main__":

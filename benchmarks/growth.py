@@ -30,7 +30,7 @@ from issuetracker_dagster.model.queue import QueueLimits
 DEPTHS, BLOCKS, CYCLES, PUSH = (1_000, 10_000, 100_000, 1_000_000), 60, 5, 500
 RULES, URLS = (10, 100, 1_000, 10_000), 4_000
 HOSTS, TAKES = (10, 100, 1_000, 10_000), 300
-CONTENTS = (1_000, 10_000, 100_000)
+CONTENTS = (1_000, 10_000, 100_000, 1_000_000)
 LEASE_MS = 60_000
 TARGET = 1.0
 """Of the rise of log n: what one operation costs may grow so much, and n of them are then n log n."""

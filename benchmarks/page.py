@@ -9,19 +9,22 @@ from benchmarks.recorded import Record, Series
 from benchmarks.table import bound, middle, number, verdict
 
 PAGE = Path(__file__).with_name("README.md")
-PLOT = Path(__file__).with_name("growth.svg")
 BEGIN, END = "<!-- written by `python -m benchmarks --save` -->", "<!-- until here -->"
 
 
-def rewrite(records: Mapping[str, Record], page: Path = PAGE, plot: Path = PLOT) -> None:
-    """Put the records between the two marks of the page, and the curves into the picture beside it."""
+def rewrite(records: Mapping[str, Record], page: Path = PAGE) -> None:
+    """Put the records between the two marks of the page, and the curves of each into a picture of its own beside it."""
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     written = "\n".join(_lines(records))
     page.write_text(f"{before}{BEGIN}\n\n{written}\n{END}{after}", encoding="utf-8")
-    curves = [curve for record in _in_order(records).values() for curve in record.curves]
-    if curves:
-        plot.write_text(drawn(curves), encoding="utf-8")
+    for name, record in _in_order(records).items():
+        if record.curves:
+            page.with_name(_picture(name)).write_text(drawn(record.curves), encoding="utf-8")
+
+
+def _picture(name: str) -> str:
+    return f"{name}.svg"
 
 
 def _lines(records: Mapping[str, Record]) -> Iterator[str]:
@@ -46,7 +49,9 @@ def _lines(records: Mapping[str, Record]) -> Iterator[str]:
         if record.notes:
             yield ""
         if record.curves:
-            yield f"![curves of {name}]({PLOT.name})"
+            yield f"![what an operation costs, by how many there are]({_picture(name)})"
+            yield ""
+            yield "Dashed: the first cost, risen as log n does."
             yield ""
 
 

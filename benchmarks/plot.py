@@ -36,7 +36,7 @@ def drawn(curves: Sequence[Curve]) -> str:
 def _panel(curve: Curve) -> str:
     """Numbers on a logarithmic scale, costs on a plain one from 0; dashed what log n would make of the first cost."""
     fewest, cheapest = curve.points[0]
-    most = curve.points[-1][0]
+    most, dearest = curve.points[-1]
     rise = [(things, cheapest * math.log(things) / math.log(fewest)) for things, _ in curve.points]
     top = max(cost for _, cost in (*curve.points, *rise)) * 1.1
 
@@ -59,6 +59,7 @@ def _panel(curve: Curve) -> str:
                 f'<text x="{_LEFT - 6}" y="{y(cost) + 4:.1f}" text-anchor="end">{number(cost)}</text>'
                 for cost in (0, cheapest)
             ),
+            f'<text x="{last}" y="{y(dearest) - 8:.1f}" text-anchor="end">{number(dearest)}</text>',
             *(
                 f'<text x="{x(things):.1f}" y="{floor + 16:.1f}" text-anchor="middle">{_short(things)}</text>'
                 for things, _ in curve.points

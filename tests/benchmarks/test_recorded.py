@@ -1,9 +1,12 @@
 """What `make bench` says of its figures: which keep their target, and which moved."""
 
+import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks import __main__ as main
 from benchmarks import page, recorded
 from benchmarks.catalogue import BENCHES
 from benchmarks.figures import Curve, Figure, Result, against
@@ -79,18 +82,36 @@ def test_curves_are_the_medians_of_all_runs() -> None:
 
 
 def test_the_page_keeps_what_people_wrote_around_the_tables(tmp_path: Path) -> None:
-    readme, plot = tmp_path / "README.md", tmp_path / "growth.svg"
+    readme = tmp_path / "README.md"
     readme.write_text(f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n")
 
-    page.rewrite({"queue": runs_of(0.5)}, readme, plot)
-    page.rewrite({"queue": runs_of(0.6)}, readme, plot)
+    page.rewrite({"queue": runs_of(0.5)}, readme)
+    page.rewrite({"queue": runs_of(0.6)}, readme)
 
     text = readme.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "**0.6**" in text
     assert "old" not in text
-    assert not plot.exists()
+    assert [file.name for file in tmp_path.iterdir()] == ["README.md"]
+
+
+def test_curves_become_a_picture_beside_the_page_which_shows_it(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"{page.BEGIN}\n{page.END}\n")
+    curves = tuple(
+        Curve(name=name, things="entries", unit="us", points=((10.0, 1.0), (1_000.0, 2.0), (1_000_000.0, 3.0)))
+        for name in ("claim", "push & wait", "take")
+    )
+    records = {name: record_of([Result(figures=(), curves=curves)], load=0.2) for name in ("growth", "clusters")}
+
+    page.rewrite(records, readme)
+
+    for name in records:
+        assert f"]({name}.svg)" in readme.read_text()
+        picture = ElementTree.parse(tmp_path / f"{name}.svg")  # noqa: S314 - drawn a line above
+        texts = {text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")}
+        assert {"claim", "push & wait", "take", "10", "1k", "1M"} <= texts
 
 
 def test_every_benchmark_of_the_catalogue_has_a_module() -> None:
@@ -104,3 +125,22 @@ def test_the_table_names_limit_target_and_verdict() -> None:
 
     assert head == "queue (1 run)"
     assert line.split() == ["push", "40", "msg/s", "100.0", "0.4", ">=", "0.5", "MISSED", "0.4", "0.4"]
+
+
+def test_a_run_that_is_not_saved_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Result(figures=(Figure(name="push", value=1.0, unit="s"),))
+    written: list[object] = []
+    monkeypatch.setattr(main, "results_of", lambda _, runs: [found] * runs)
+    monkeypatch.setattr(page, "rewrite", written.append)
+    monkeypatch.setattr(recorded, "write", written.append)
+
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "queue", "--runs", "5"])
+    assert main.main() == 0
+    assert not written
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "queue", "--save"])
+    with pytest.raises(SystemExit):
+        main.main()
+    assert not written
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "queue", "--runs", "5", "--save"])
+    assert main.main() == 0
+    assert len(written) == 2
