@@ -1,12 +1,15 @@
 """Reading a text: sentences, claims, figures, names, keywords."""
 
 import random
+from importlib.machinery import ModuleSpec
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from issuetracker_dagster.model.records import Content
+from issuetracker_dagster.stages.enrich import korean
 from issuetracker_dagster.stages.enrich.entities import name_words, named_entities
 from issuetracker_dagster.stages.enrich.extract import LocalExtractor, keywords
 from issuetracker_dagster.stages.enrich.figures import agree, figures
@@ -113,6 +116,27 @@ def test_a_korean_analyser_replaces_the_guess() -> None:
     assert found == ("한빛",)
 
 
+class Kiwi:
+    """Answers as the analyser of the extra `korean` does; that one takes 600 MB, and isn't among what tests install."""
+
+    def tokenize(self, text: str) -> list[SimpleNamespace]:
+        tags = {"한빛물류": "NNP", "화재": "NNG", "에서": "JKB", "나": "VV", "AI": "SL", "곳": "NNG"}
+        return [SimpleNamespace(form=word, tag=tags[word]) for word in text.split()]
+
+
+def test_with_the_extra_its_analyser_tells_the_nouns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(korean, "find_spec", lambda name: ModuleSpec(name, None))
+    monkeypatch.setattr(korean, "import_module", lambda name: {"kiwipiepy": SimpleNamespace(Kiwi=Kiwi)}[name])
+    nouns = korean.korean_nouns()
+    assert nouns is not None
+    assert nouns("한빛물류 에서 화재 나 AI 곳") == ["한빛물류", "화재", "AI"]
+
+
+def test_without_the_extra_nouns_are_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(korean, "find_spec", lambda _: None)
+    assert korean.korean_nouns() is None
+
+
 @pytest.mark.parametrize(
     ("word", "root"),
     [("물류창고에서는", "물류창고"), ("cities", "city"), ("fires", "fire"), ("fire", "fire"), ("창고", "창고")],
@@ -133,8 +157,8 @@ def test_japanese_is_cut_where_kinds_of_characters_change() -> None:
 def test_keywords_name_what_the_text_is_about() -> None:
     english = keywords(ALDER_1.title, ALDER_1.body, 10)
     assert {"warehouse", "norwick", "alder"} <= set(english)
-    korean = keywords(BUSAN_1.title, BUSAN_1.body, 10)
-    assert {"한빛물류", "창고", "부산", "화재"} <= set(korean)
+    found = keywords(BUSAN_1.title, BUSAN_1.body, 10)
+    assert {"한빛물류", "창고", "부산", "화재"} <= set(found)
 
 
 def test_extraction_is_bounded_and_told_by_the_text_alone() -> None:
