@@ -12,7 +12,7 @@ _NOUN_TAGS = ("NNP", "NNG", "SL")
 
 
 def korean_nouns() -> Nouns | None:
-    """A function from text to nouns, or None without the extra. The analyser is loaded at its first use, 300 MB."""
+    """A function from text to nouns, or None without the extra. The analyser is loaded at its first use, 600 MB."""
     return _KiwiNouns() if find_spec("kiwipiepy") else None
 
 
