@@ -4,7 +4,7 @@ Whose fault a failure is is asked, not guessed: the servers are asked first, and
 at. `defs.news` decides what becomes an event. The figures of the moment are in the text of the sensor's ticks.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ from issuetracker_dagster.defs.ticks import HELP
 from issuetracker_dagster.defs.work_checks import look_at_work
 from issuetracker_dagster.errors import TransientError
 from issuetracker_dagster.model.probe import ProbeMemory, decode_probe, encode_probe
-from issuetracker_dagster.model.stage import QUEUED_STAGES
+from issuetracker_dagster.model.stage import QUEUED_STAGES, Topic
 from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.servers import KAFKA, REDIS, SQL, Problem, ServerCheck
 
@@ -60,6 +60,7 @@ class HealthProbe:
         self._tick = 0
         self._extraction_due_ms = 0
         self._memory = ProbeMemory()
+        self._lags: Mapping[Topic, int] | None = None
         self._problems: dict[str, Problem] = {}
 
     def is_out(self, server: str) -> bool:
@@ -113,8 +114,9 @@ class HealthProbe:
             self._news.forget_last()
 
     def _looks(self, wiring: Wiring, context: dg.SensorEvaluationContext) -> Iterator[Look]:
-        for of_kafka in (look_at_lags, look_at_ages):
-            yield Look((KAFKA,), partial(of_kafka, wiring))
+        self._lags = None
+        yield Look((KAFKA,), partial(self._unread, wiring))
+        yield Look((KAFKA,), lambda: look_at_ages(wiring, self._lags))
         for of_redis in (look_at_buffers, _queues, look_at_retries, look_at_frontier, look_at_pauses):
             yield Look((REDIS,), partial(of_redis, wiring))
         yield Look((REDIS,), partial(look_at_work, wiring, context, kafka_answers=not self.is_out(KAFKA)))
@@ -125,6 +127,10 @@ class HealthProbe:
         now_ms = wiring.machine_clock.now_ms()
         if not self._extraction_due_ms - EXTRACTION_EVERY_MS <= now_ms < self._extraction_due_ms:
             yield Look((SQL,), partial(self._extraction, wiring))
+
+    def _unread(self, wiring: Wiring) -> Told:
+        self._lags = wiring.lags()
+        return look_at_lags(wiring, self._lags)
 
     def _losses(self, wiring: Wiring) -> Told:
         events, memory = look_at_losses(wiring, self._memory)

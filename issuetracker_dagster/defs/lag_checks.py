@@ -85,12 +85,12 @@ def lag_states(wiring: Wiring, lags: Mapping[Topic, int]) -> Iterator[LagState]:
         yield LagState(topic, READERS[topic], lag, limits.of(BAND_OF_TOPIC.get(topic, Priority.NORMAL)))
 
 
-def age_state(wiring: Wiring, topic: Topic) -> AgeState:
-    """The state of the moment; raises `LagUnknown`."""
+def age_state(wiring: Wiring, topic: Topic, *, is_read: bool = False) -> AgeState:
+    """The state of the moment, without a question when all is known to be read; raises `LagUnknown`."""
     check, kept_ms, stage = wiring.settings.check, wiring.settings.kafka.retention, READERS[topic]
     band = BAND_OF_TOPIC.get(topic, Priority.NORMAL)
     limits = LimitsByBand(check.age_warn, check.age_error).of(band)
-    since_ms = wiring.oldest.unread_since_ms(FACTS[stage].group, topic.value)
+    since_ms = None if is_read else wiring.oldest.unread_since_ms(FACTS[stage].group, topic.value)
     age_ms = 0 if since_ms is None else max(0, wiring.clock.now_ms() - since_ms)
     return AgeState(topic, stage, age_ms, limits.at_most(Limits(kept_ms * OLD_SHARE, kept_ms * VERY_OLD_SHARE)))
 
@@ -119,9 +119,10 @@ def _age_check(asked: Topic) -> dg.AssetChecksDefinition:
     return check
 
 
-def look_at_lags(wiring: Wiring) -> tuple[list[dg.AssetObservation | dg.AssetCheckEvaluation], str]:
-    """What the health probe tells about topics; before the first worker made any, nothing. Raises `LagUnknown`."""
-    lags = wiring.lags()
+def look_at_lags(
+    wiring: Wiring, lags: Mapping[Topic, int]
+) -> tuple[list[dg.AssetObservation | dg.AssetCheckEvaluation], str]:
+    """What the health probe tells about topics; before the first worker made any, nothing."""
     if not lags:
         return [], "no topics yet"
     results = [judge_lag(state) for state in lag_states(wiring, lags)]
@@ -129,8 +130,11 @@ def look_at_lags(wiring: Wiring) -> tuple[list[dg.AssetObservation | dg.AssetChe
     return [*lag_observations(lags), *map(as_evaluation, results)], f"{sum(lags.values())} messages unread in Kafka"
 
 
-def look_at_ages(wiring: Wiring) -> tuple[list[dg.AssetCheckEvaluation], str]:
-    """What the health probe tells about the oldest messages. Raises `LagUnknown`."""
-    states = [age_state(wiring, topic) for topic in READERS]
+def look_at_ages(wiring: Wiring, lags: Mapping[Topic, int] | None) -> tuple[list[dg.AssetCheckEvaluation], str]:
+    """What the health probe tells about the oldest messages. Raises `LagUnknown`.
+
+    Kafka is asked only for topics of which something is unread by `lags`; for all of them when these aren't known.
+    """
+    states = [age_state(wiring, topic, is_read=lags is not None and not lags.get(topic)) for topic in READERS]
     oldest = max(state.age_ms for state in states)
     return [as_evaluation(judge_age(state)) for state in states], f"the oldest for {about_duration(oldest)}"
