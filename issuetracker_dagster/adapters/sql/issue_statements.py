@@ -7,8 +7,8 @@ longer still for classes than for tables. Values come by name: `content_id`, `is
 from functools import cache
 from typing import cast
 
+from sqlalchemy import Integer, bindparam, case, delete, func, insert, select, update
 from sqlalchemy import Table as CoreTable
-from sqlalchemy import bindparam, case, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from issuetracker_dagster.adapters.sql.schema import Table
@@ -54,7 +54,7 @@ MEMBERS_SEEN_SINCE = {
     .where(_MEMBERS.c.language == bindparam("language"), _MEMBERS.c.seen_ms >= bindparam("since_ms"))
     .where(_ISSUES.c.language == bindparam("language"), _ISSUES.c.state != IssueState.CLOSED.value)
     .order_by(*_NEWEST_FIRST)
-    .limit(bindparam("limit"))
+    .limit(bindparam("limit", type_=Integer))
     for with_texts, query in _BY_TEXTS.items()
 }
 """Of open issues."""
@@ -62,7 +62,7 @@ MEMBERS_SEEN_BEFORE = {
     with_texts: query.where(_MEMBERS.c.issue_id.in_(bindparam("issue_ids", expanding=True)))
     .where(_MEMBERS.c.seen_ms < bindparam("since_ms"))
     .order_by(*_NEWEST_FIRST)
-    .limit(bindparam("limit"))
+    .limit(bindparam("limit", type_=Integer))
     for with_texts, query in _BY_TEXTS.items()
 }
 
@@ -83,7 +83,7 @@ QUIET_ISSUES = (
     select(_ISSUES)
     .where(_ISSUES.c.state.in_(bindparam("states", expanding=True)), _ISSUES.c.last_seen_ms < bindparam("before_ms"))
     .order_by(_ISSUES.c.last_seen_ms, _ISSUES.c.issue_id)
-    .limit(bindparam("limit"))
+    .limit(bindparam("limit", type_=Integer))
 )
 UPDATE_ISSUE = update(_ISSUES).where(_ISSUES.c.issue_id == bindparam("of_issue"))
 
