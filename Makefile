@@ -47,7 +47,7 @@ format: $(INSTALLED)  ## rewrite the code in the one format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED)  ## the figures beside their limits, and what moved since they were recorded; 15 minutes
+bench: $(INSTALLED)  ## the figures beside their limits, and what moved since they were recorded; 20 minutes
 	$(BIN)/python -m benchmarks
 
 quality: $(INSTALLED)  ## the parser beside its peers on recorded pages; fails when a figure falls below its floor
