@@ -97,7 +97,7 @@ class Faults:
         (_, shift) = self._choose(fault, self._at_work([Stage.PARSER.value]))
         children = [
             child
-            for child in psutil.Process(shift.pid).children()
+            for child in psutil.Process(shift.pid).children(recursive=True)
             if any("multiprocessing" in word for word in child.cmdline()) and child.status() != psutil.STATUS_ZOMBIE
         ]
         workers = [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]

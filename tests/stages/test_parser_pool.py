@@ -39,9 +39,15 @@ def workers() -> list[psutil.Process]:
     found = []
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):  # ended meanwhile, or a zombie
-            if "spawn_main" in " ".join(child.cmdline()):
+            if _is_forked(child):
                 found.append(child)
     return found
+
+
+def _is_forked(process: psutil.Process) -> bool:
+    """By the fork server, whose command line its children share."""
+    parent = process.parent()
+    return parent is not None and all("forkserver" in " ".join(one.cmdline()) for one in (process, parent))
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +207,19 @@ def test_processes_die_with_a_parent_that_was_killed() -> None:
     assert orphans
     parent.kill()
     parent.communicate()
-    eventually(lambda: not any(orphan.is_running() and orphan.status() != psutil.STATUS_ZOMBIE for orphan in orphans))
+    eventually(lambda: not any(map(_lives, orphans)))
+
+
+def _lives(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def test_what_the_server_imports_starts_no_thread() -> None:
+    """It forks afterwards, and a fork has just the thread that made it."""
+    look = "import os; from issuetracker_dagster.stages.parser import pool; print(len(os.listdir('/proc/self/task')))"
+    assert subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stdout == "1\n"
 
 
 def test_six_threads_of_a_shift_share_the_processes() -> None:
@@ -240,3 +258,18 @@ def test_odd_input_ends_in_a_reading_or_a_permanent_error(pool: ExtractionPool, 
             raise
     else:
         assert reading.article is not None
+
+
+def test_processes_whose_server_was_killed_are_replaced() -> None:
+    """Last of all: the server is one for all pools of this process."""
+    pool = ExtractionPool(ParserOptions(processes=1))
+    try:
+        pool.read(request(GOOD))
+        old = workers()
+        server = old[-1].parent()
+        assert server is not None
+        server.kill()
+        eventually(lambda: not any(map(_lives, old)), timeout_s=30)
+        eventually(lambda: _reads(pool), timeout_s=60)
+    finally:
+        pool.close()

@@ -6,11 +6,12 @@ import os
 import resource
 import signal
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeout
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
 from typing import Protocol
 
 from pebble import ProcessExpired, ProcessFuture, ProcessPool
@@ -23,7 +24,8 @@ from issuetracker_dagster.stages.parser.reading import PageReading, PageRequest,
 
 logger = logging.getLogger(__name__)
 
-_PARENT_WATCH_S = 1.0
+_processes = multiprocessing.get_context("forkserver")
+_WATCH_S = 1.0
 _TALKATIVE = ("trafilatura", "htmldate", "readability", "charset_normalizer")
 _PATIENCE = 4
 """How many wall budgets a page may wait for the pages before it."""
@@ -54,7 +56,8 @@ class InProcessReader:
 
 
 class ExtractionPool:
-    """A few spawned processes that live for many pages. Start-up costs about a second each, so they start ahead."""
+    """A few processes that live for many pages, forked off a server that has imported what reads them (decision 0200).
+    The server takes about a second to start, so it starts ahead."""
 
     def __init__(self, options: ParserOptions) -> None:
         self._options = options
@@ -63,11 +66,12 @@ class ExtractionPool:
         self._pool: ProcessPool | None = None
         # One page a process and no more: a page that waits in pebble's pipe blocks its threads, also while it stops.
         self._free = threading.BoundedSemaphore(options.processes)
-        self._awaited: dict[ProcessFuture[PageReading | None], ProcessPool] = {}
+        self._awaited: dict[ProcessFuture[PageReading], ProcessPool] = {}
 
     def start(self) -> None:
-        """Start the processes now instead of at the first page; returns at once."""
-        self._schedule(None)
+        """Start the server now instead of at the first page; returns at once."""
+        _prepare_server()
+        forkserver.ensure_running()
 
     def read(self, request: PageRequest) -> PageReading:
         """Read one page in another process.
@@ -121,11 +125,9 @@ class ExtractionPool:
         finally:
             with self._lock:
                 self._awaited.pop(future, None)
-        if reading is None:
-            raise AssertionError("a page was asked for and none came back")
         return reading
 
-    def _schedule(self, request: PageRequest | None) -> tuple[ProcessPool, ProcessFuture[PageReading | None]]:
+    def _schedule(self, request: PageRequest) -> tuple[ProcessPool, ProcessFuture[PageReading]]:
         with self._lock:
             if self._closed:
                 raise TransientError("the extraction pool is closed")
@@ -134,19 +136,19 @@ class ExtractionPool:
             future = self._pool.schedule(
                 _read_within, args=(request, self._options.cpu_budget_s), timeout=self._options.wall_budget_s
             )
-            if request is not None:
-                self._awaited[future] = self._pool
+            self._awaited[future] = self._pool
             return self._pool, future
 
     def _new_pool(self) -> ProcessPool:
         options = self._options
+        _prepare_server()
         return ProcessPool(
             max_workers=options.processes,
             max_tasks=options.pages_per_process,
             initializer=_prepare,
-            initargs=(os.getpid(), options.memory_limit_bytes),
-            # A fork would take the locks and connections of the shift's threads along.
-            context=multiprocessing.get_context("spawn"),
+            initargs=(options.memory_limit_bytes,),
+            # A fork of the shift itself would take the locks and connections of its threads along.
+            context=_processes,
         )
 
     def _drop(self, pool: ProcessPool) -> None:
@@ -173,27 +175,35 @@ class ExtractionPool:
         return ExtractorCrashed(f"the extraction process died with exit code {error.exitcode}")
 
 
-def _prepare(parent: int, memory_limit_bytes: int) -> None:
+def _prepare_server() -> None:
+    """Have the server, if it isn't running yet, import this module with all that it needs before it forks."""
+    # Not when this is imported: the list is one for the whole process, and others may have a use for the server, too.
+    _processes.set_forkserver_preload([__name__])
+
+
+def _prepare(memory_limit_bytes: int) -> None:
     for name in _TALKATIVE:
         # Their complaints about single pages would fill the shift's output; what they can't read shows in the result.
         logging.getLogger(name).setLevel(logging.CRITICAL)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (memory_limit_bytes, hard))
-    threading.Thread(target=_die_with, args=(parent,), name="parent-watch", daemon=True).start()
+    shift = multiprocessing.parent_process()
+    if shift is not None:
+        threading.Thread(target=_die_with, args=(shift, os.getppid()), name="shift-watch", daemon=True).start()
 
 
-def _die_with(parent: int) -> None:
-    """End when the parent is gone, also by kill -9, which leaves nobody to stop this process."""
-    while os.getppid() == parent:
-        time.sleep(_PARENT_WATCH_S)
+def _die_with(shift: BaseProcess, server: int) -> None:
+    """End when the shift is gone, also by kill -9, which leaves nobody to stop this process; or the server that forked
+    it, without which the pool takes it for dead.
+    """
+    while shift.is_alive() and os.getppid() == server:
+        shift.join(_WATCH_S)
     os._exit(1)
 
 
-def _read_within(request: PageRequest | None, cpu_budget_s: float) -> PageReading | None:
+def _read_within(request: PageRequest, cpu_budget_s: float) -> PageReading:
     """Read one page; past its processor time the kernel kills this process with SIGPROF, even inside C code."""
-    if request is None:
-        return None
     signal.setitimer(signal.ITIMER_PROF, cpu_budget_s)
     try:
         return read_page(request)
