@@ -13,7 +13,7 @@ from issuetracker_dagster.adapters.redis import client as redis_client
 from issuetracker_dagster.adapters.redis.client import command, connect, redis_errors, wait_durable
 from issuetracker_dagster.adapters.redis.scripts import script
 from issuetracker_dagster.errors import ConfigError, Unavailable
-from issuetracker_dagster.local import children
+from issuetracker_dagster.local import children, valkey
 from issuetracker_dagster.local.ports import choose_ports
 from tests import services
 from tests.waiting import eventually
@@ -70,6 +70,17 @@ def guarded_url(clean_redis7_url: str) -> Iterator[str]:
     url = clean_redis7_url.replace("redis://", "redis://:right@")
     yield url
     command(connect(url), "CONFIG", "SET", "requirepass", "")
+
+
+@pytest.mark.services
+def test_a_server_is_reached_by_a_socket_of_the_file_system(tmp_path: Path) -> None:
+    (port,) = choose_ports(1)
+    socket = tmp_path / "valkey.sock"
+    server = valkey.start(tmp_path / "valkey", port, log=tmp_path / "log", extra=("--unixsocket", str(socket)))
+    try:
+        assert command(connect(f"unix://{socket}?db=1"), "PING") is True
+    finally:
+        children.stop(server, grace_s=5)
 
 
 @pytest.mark.services

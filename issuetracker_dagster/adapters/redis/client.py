@@ -81,6 +81,8 @@ def connect(
         if scheme in ("redis+sentinel", "rediss+sentinel") and not cluster:
             return _through_sentinel(url, {**options, "retry": retry, "ssl": scheme.startswith("rediss")})
         if scheme in ("redis", "rediss", "unix") and not cluster:
+            if scheme == "unix":
+                del options["socket_keepalive"]  # which a socket of a file doesn't have
             return redis.Redis.from_url(url, retry=retry, **options)
     except ValueError as error:
         raise ConfigError(f"REDIS_URL can't be read: {error}; accepted: {ACCEPTED_URLS}") from error
