@@ -10,6 +10,7 @@ from issuetracker_dagster.defs.results import as_evaluation, result
 from issuetracker_dagster.flow.dlq_index import DLQ_GROUP
 from issuetracker_dagster.flow.shift import PAUSED
 from issuetracker_dagster.model.dlq_health import HOUR_MS, DlqHealth
+from issuetracker_dagster.model.letters import LetterFilter
 from issuetracker_dagster.model.limits import Level, Limits
 from issuetracker_dagster.model.stage import QUEUED_STAGES, Stage, Topic
 from issuetracker_dagster.settings.groups import CheckSettings
@@ -20,6 +21,8 @@ DLQ = topic_key(Topic.DLQ)
 RATE, SHARE, PAUSES = "rate", "share", "pauses"
 SHARE_FLOOR = 20
 """Letters an hour below which no share is judged: three of ten say nothing."""
+UNREADABLE = frozenset({"malformed", "no_identity"})
+"""Reasons of letters that no second try can help."""
 _NAMED = 3
 _TOPICS = tuple(topic.value for topic in Topic if topic is not Topic.DLQ)
 
@@ -28,11 +31,11 @@ def judge_rate(health: DlqHealth, check: CheckSettings) -> dg.AssetCheckResult:
     """Whether no more than a few messages died within the last hour."""
     limits = Limits(check.dead_warn, check.dead_error)
     level = limits.level(health.total)
-    said = f"{health.total - health.unindexed} letters of the last hour are in the index"
+    said = f"{health.total - health.unindexed} letters of the last hour are open"
     if health.unindexed:
         said += (
-            f", and {health.unindexed} on the topic aren't yet, which count as new whatever their age: if they stay, "
-            "see the ticks of the sensor dlq_index"
+            f", and {health.unindexed} on the topic aren't in the index yet, which count as new whatever their age: if "
+            "they stay, see the ticks of the sensor dlq_index"
         )
     if level is not Level.WELL:
         most = limits.error if level is Level.ERROR else limits.warn
@@ -79,11 +82,17 @@ def _advice(health: DlqHealth) -> str:
     named = ", ".join(f"{count} x {reason or 'without a reason'} in {stage}" for stage, reason, count in most)
     stage, reason, _ = most[0]
     chosen = f"--stage {stage} --newer-than 1h" + (f" --reason {reason}" if reason.isidentifier() else "")
-    return (
-        f"Most: {named}. `issuetracker dlq list {chosen}` shows them, `dlq show ID` one of them. Switching "
-        f"{stage}_workers off keeps further messages from dying; once the cause is gone, "
-        f"`issuetracker dlq redrive {chosen}` sends them round again"
-    )
+    if reason in UNREADABLE:
+        way_out = (
+            "They stay unreadable however often they go round: find out who writes them by the topic, key and time "
+            f"that `dlq show` tells; `issuetracker dlq purge {chosen}` then clears them away"
+        )
+    else:
+        way_out = (
+            f"Switching {stage}_workers off keeps further messages from dying; once the cause is gone, "
+            f"`issuetracker dlq redrive {chosen}` sends them round again; `dlq purge` is for those that aren't worth it"
+        )
+    return f"Most: {named}. `issuetracker dlq list {chosen}` shows them, `dlq show ID` one of them. {way_out}"
 
 
 JUDGES = {RATE: judge_rate, SHARE: judge_share}
@@ -93,7 +102,7 @@ def dlq_health(wiring: Wiring) -> DlqHealth:
     """How the DLQ stands now; raises `Unavailable`, `LagUnknown`."""
     since_ms = wiring.clock.now_ms() - HOUR_MS
     return DlqHealth(
-        letters=wiring.stores.dead_letters.tally(since_ms),
+        letters=wiring.stores.dead_letters.tally(LetterFilter(since_ms=since_ms)),
         arrived=wiring.arrivals.since(_TOPICS, since_ms),
         unindexed=wiring.lag_of(DLQ_GROUP, Topic.DLQ) or 0,
     )

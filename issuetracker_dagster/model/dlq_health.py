@@ -1,4 +1,7 @@
-"""How the DLQ stands: letters of the last hour, by stage and reason, against what the stages handled meanwhile."""
+"""How the DLQ stands: open letters of the last hour, by stage and reason, against what the stages handled meanwhile.
+
+A letter that was redriven or purged is dealt with; one that dies again is another.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,7 +14,7 @@ HOUR_MS = 3_600_000
 
 
 class DlqHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """`letters` of the last hour by (stage, reason), `arrived` records of the last hour by topic.
+    """Open `letters` of the last hour by (stage, reason), `arrived` records of the last hour by topic.
 
     `unindexed` letters lie on the topic and aren't in the index yet, so nothing is known of their stage or age.
     """
@@ -22,11 +25,11 @@ class DlqHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int:
-        """Letters of the last hour; those that aren't indexed count as such, whatever their age."""
+        """Open letters of the last hour; those that aren't indexed count as such, whatever their age."""
         return sum(self.letters.values()) + self.unindexed
 
     def of_stage(self, stage: Stage) -> int:
-        """Letters of the last hour that the stage gave up."""
+        """Open letters of the last hour that the stage gave up."""
         return sum(count for (name, _), count in self.letters.items() if name == stage.value)
 
     def handled(self, stage: Stage) -> int:

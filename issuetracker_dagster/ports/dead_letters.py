@@ -30,8 +30,8 @@ class DeadLetterIndex(Protocol):
     def count(self, wanted: LetterFilter | None = None) -> int:
         """How many letters are meant; None means every row."""
 
-    def tally(self, since_ms: int) -> Mapping[tuple[str, str], int]:
-        """Letters that died since then by (stage, reason), whatever became of them; the commonest thousand pairs."""
+    def tally(self, wanted: LetterFilter) -> Mapping[tuple[str, str], int]:
+        """Letters that are meant by (stage, reason); the commonest thousand pairs."""
 
     def mark(self, letter_ids: Collection[int], state: LetterState, at_ms: int) -> int:
         """Give open letters another state; returns how many were still open."""

@@ -89,13 +89,13 @@ def kafka_figures(wiring: Wiring) -> KafkaFigures:
 def sql_figures(wiring: Wiring) -> SqlFigures:
     """Dead letters and the rules in force."""
     index, now_ms = wiring.stores.dead_letters, wiring.clock.now_ms()
-    last_hour = index.tally(now_ms - _HOUR_MS)
+    last_hour = index.tally(LetterFilter(since_ms=now_ms - _HOUR_MS))
     commonest = sorted(last_hour.items(), key=lambda item: -item[1])[:_COMMONEST]
     snapshot = wiring.stores.rule_snapshots.latest()
     return SqlFigures(
         dead_letters=DeadLettersView(
             open=index.count(LetterFilter()),
-            last_10_min=sum(index.tally(now_ms - _TEN_MINUTES_MS).values()),
+            last_10_min=index.count(LetterFilter(since_ms=now_ms - _TEN_MINUTES_MS, states=())),
             last_hour=sum(last_hour.values()),
             commonest={f"{stage}/{reason or 'no reason'}": count for (stage, reason), count in commonest},
         ),

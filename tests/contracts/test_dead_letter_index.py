@@ -137,12 +137,15 @@ def test_purge_marks_what_is_meant_and_remove_takes_out_what_is_old(stores: Stor
     assert [view.identity for view in stores.reports.dead_letters(10)] == ["100%_:0", "d:0", "c:0"]
 
 
-def test_letters_are_counted_by_stage_and_reason_whatever_became_of_them(stores: Stores) -> None:
+def test_letters_are_counted_by_stage_and_reason_and_by_what_became_of_them(stores: Stores) -> None:
     _some(stores)
-    stores.dead_letters.mark([5], LetterState.PURGED, 9_000)
-    assert stores.dead_letters.tally(2_000) == {
-        ("parser", "http_404"): 2, ("parser", "expired"): 1, ("fetch", "expired"): 1,
+    before = stores.dead_letters.tally(LetterFilter(since_ms=2_000))
+    assert before == {("parser", "http_404"): 2, ("parser", "expired"): 1, ("fetch", "expired"): 1}
+    stores.dead_letters.purge(LetterFilter(reasons=("http_404",)), 9_000)
+    assert stores.dead_letters.tally(LetterFilter(since_ms=2_000)) == {
+        ("parser", "expired"): 1, ("fetch", "expired"): 1,
     }  # fmt: skip
+    assert stores.dead_letters.tally(LetterFilter(since_ms=2_000, states=())) == before
 
 
 def test_ten_thousand_letters_are_stored_and_searched_fast(stores: Stores) -> None:

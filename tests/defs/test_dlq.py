@@ -91,7 +91,7 @@ def test_letters_that_nobody_has_indexed_count_too(on_kafka: Wiring) -> None:
     assert (health.total, health.unindexed) == (4, 4)
     said = str(judge_rate(health, LIMITS).description)
     assert "see the ticks of the sensor dlq_index" in said
-    assert "0 letters of the last hour" in said  # of these four nobody knows the age
+    assert "0 letters of the last hour are open" in said  # of these four nobody knows the age
 
 
 @pytest.mark.services
@@ -204,5 +204,8 @@ def test_a_red_check_names_the_commonest_reason_and_the_commands_for_it() -> Non
     assert "`issuetracker dlq list --stage parser --newer-than 1h --reason empty`" in said
     assert "parser_workers off" in said
     assert "issuetracker dlq redrive" in said
+    unreadable = str(judge_rate(health({("parser", "malformed"): 300}), LIMITS).description)
+    assert "issuetracker dlq purge --stage parser --newer-than 1h --reason malformed" in unreadable
+    assert "redrive" not in unreadable
     evil = str(judge_rate(health({("fetch", "$(rm)"): 300}), LIMITS).description)
     assert "--reason" not in evil

@@ -53,9 +53,9 @@ class MemoryDeadLetterIndex:
     def count(self, wanted: LetterFilter | None = None) -> int:
         return len(self._meant(wanted)) if wanted else len(self.letters)
 
-    def tally(self, since_ms: int) -> Mapping[tuple[str, str], int]:
-        young = self._meant(LetterFilter(since_ms=since_ms, states=()))
-        return dict(Counter((letter.stage, letter.reason) for letter in young).most_common(1_000))
+    def tally(self, wanted: LetterFilter) -> Mapping[tuple[str, str], int]:
+        meant = self._meant(wanted)
+        return dict(Counter((letter.stage, letter.reason) for letter in meant).most_common(1_000))
 
     def mark(self, letter_ids: Collection[int], state: LetterState, at_ms: int) -> int:
         with self._lock:

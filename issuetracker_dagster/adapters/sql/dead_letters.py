@@ -72,9 +72,9 @@ class SqlDeadLetterIndex:
         with reading(self._engine) as connection:
             return connection.execute(query.where(*_conditions(wanted)) if wanted else query).scalar_one()
 
-    def tally(self, since_ms: int) -> Mapping[tuple[str, str], int]:
+    def tally(self, wanted: LetterFilter) -> Mapping[tuple[str, str], int]:
         pair = DeadLetterRow.stage, DeadLetterRow.reason
-        query = select(*pair, func.count()).where(DeadLetterRow.at_ms >= since_ms).group_by(*pair)
+        query = select(*pair, func.count()).where(*_conditions(wanted)).group_by(*pair)
         with reading(self._engine) as connection:
             found = connection.execute(query.order_by(func.count().desc()).limit(_PAIRS))
             return {(stage, reason): count for stage, reason, count in found}
