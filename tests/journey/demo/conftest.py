@@ -1,9 +1,10 @@
-"""The one demo of this package."""
+"""The one demo of this package, and a window on its UI."""
 
 from collections.abc import Iterator
 
 import pytest
 
+from tests.journey.demo.pages import Screen, screen
 from tests.journey.demo.session import POINTERS, Demo
 
 
@@ -20,3 +21,10 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
             yield made
         finally:
             made.end()
+
+
+@pytest.fixture(scope="module")
+def window(demo: Demo) -> Iterator[Screen]:
+    """A browser's window on its UI, one a module."""
+    with screen(demo.ui.url) as shown:
+        yield shown

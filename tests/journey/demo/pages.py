@@ -2,12 +2,13 @@
 
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 PATIENCE_MS = 60_000
 """The UI asks its server several times for one page, and beside the demo's start both are slow."""
@@ -56,6 +57,18 @@ class Screen:
         """Open all groups of the lineage graph, as the key that the UI names for it does."""
         self.page.keyboard.press("Alt+e")
         expect(self.page.get_by_text("parser_queue").first).to_be_visible(timeout=PATIENCE_MS)
+
+    def button(self, text: str) -> Locator:
+        """The first button with just this text; its name for the screen reader begins with that of its icon."""
+        return self.page.get_by_role("button").filter(has_text=re.compile(f"^{re.escape(text)}$")).first
+
+    def write_config(self, text: str) -> None:
+        """Put `text` into the editor that is open, in place of what is there."""
+        editor = self.page.locator(".CodeMirror").first
+        editor.click(timeout=PATIENCE_MS)
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.insert_text(text)
+        expect(editor).to_contain_text(text.split()[-1].strip("[]"))
 
 
 @contextlib.contextmanager

@@ -1,22 +1,14 @@
 """Each page that the operating guide sends people to, in a real browser, on a running demo."""
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import expect
 
 from issuetracker_dagster.model.stage import Stage
-from tests.journey.demo.pages import PAGES, PATIENCE_MS, Screen, UiPage, screen
+from tests.journey.demo.pages import PAGES, PATIENCE_MS, Screen, UiPage
 from tests.journey.demo.session import Demo
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(scope="module")
-def window(demo: Demo) -> Iterator[Screen]:
-    with screen(demo.ui.url) as shown:
-        yield shown
 
 
 @pytest.mark.parametrize("wanted", PAGES, ids=lambda page: page.name)
