@@ -3,7 +3,7 @@
 import http.client
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,11 +64,11 @@ class Ui:
             asked.close()
 
 
-_STORAGE_OF_TICKS = """
+_STORAGE = """
 # Added by `issuetracker dev`, which knows the place: where Dagster would put it, too.
-schedule_storage:
-  module: issuetracker_dagster.defs.schedule_storage
-  class: SteadyScheduleStorage
+{name}:
+  module: issuetracker_dagster.defs.dagster_storage
+  class: {kind}
   config:
     base_dir: {place}
 """
@@ -90,9 +90,19 @@ def dagster_home(home: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     settings = _PROJECT / "dagster.yaml"
     common = settings.read_text() if settings.exists() else ""
-    place = json.dumps(str(folder.absolute() / "schedules"))  # quoted as YAML has it, too
-    (folder / "dagster.yaml").write_text(common + _STORAGE_OF_TICKS.format(place=place))
+    (folder / "dagster.yaml").write_text(common + "".join(_storages(folder.absolute())))
     return folder
+
+
+def _storages(folder: Path) -> Iterator[str]:
+    """What names the classes that keep Dagster's state."""
+    for name, kind, place in (
+        ("run_storage", "SteadyRunStorage", "history"),
+        ("event_log_storage", "SteadyEventLogStorage", "history/runs"),
+        ("schedule_storage", "SteadyScheduleStorage", "schedules"),
+    ):
+        quoted = json.dumps(str(folder / place))  # as YAML has it, too
+        yield _STORAGE.format(name=name, kind=kind, place=quoted)
 
 
 def dagster_environment(endpoints: Endpoints, home: Path) -> dict[str, str]:
