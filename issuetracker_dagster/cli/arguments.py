@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from issuetracker_dagster.model.priority import Priority, priority_from_label
 from issuetracker_dagster.model.rules import check_host
-from issuetracker_dagster.model.urls import BadUrl, spelled
+from issuetracker_dagster.model.urls import BadUrl, host_of, spelled
 
 RULE_ID = click.IntRange(1, 2**63 - 1)
 """As large as a column holds."""
@@ -38,6 +38,25 @@ def host_name(context: click.Context, parameter: click.Parameter, value: str) ->
         return check_host(value.lower()) if value else ""
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def host_or_url(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Callback of an option that takes a host, `*.` and a domain, or a URL, of which it takes the host.
+
+    In whatever spelling: what is stored has hosts as URLs have them once they are parsed.
+    """
+    del context, parameter
+    if not value:
+        return value
+    given = value.strip()
+    front = "*." if given.startswith("*.") else ""
+    found = host_of(given if "//" in given else f"http://{given.removeprefix(front)}/")
+    if not found or given.startswith("/"):
+        raise click.BadParameter(
+            f"{value!r} has no host in it; give news.example.com, *.example.com or a whole URL, such as "
+            "https://news.example.com/a"
+        )
+    return front + found
 
 
 def columns(rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset()) -> list[str]:

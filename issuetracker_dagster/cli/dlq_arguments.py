@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
+from issuetracker_dagster.cli.arguments import host_or_url
 from issuetracker_dagster.cli.seed_arguments import interval
 from issuetracker_dagster.model.letters import STAGES, LetterFilter
 
@@ -17,7 +18,10 @@ def filters(command: F) -> F:
         click.option("--newer-than", callback=interval, help="Died within this time, such as 30m, 6h or 2d."),
         click.option("--older-than", callback=interval, help="Died longer ago than this, such as 2h."),
         click.option(
-            "--host", default="", help="Only those of this host; *.example.com means every host below example.com."
+            "--host",
+            default="",
+            callback=host_or_url,
+            help="Only those of this host, or of this URL's; *.example.com means every host below example.com.",
         ),
         click.option(
             "--reason", "reasons", multiple=True, metavar="WORD", help="Why it died, such as http_404; may be repeated."
@@ -48,7 +52,7 @@ def meant(
     return LetterFilter(
         stages=stages,
         reasons=reasons,
-        host=host.lower(),
+        host=host,
         since_ms=now_ms - newer_than if newer_than else 0,
         before_ms=now_ms - older_than if older_than else 0,
     )

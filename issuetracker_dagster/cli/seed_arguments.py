@@ -24,7 +24,9 @@ def duration(context: click.Context, parameter: click.Parameter, value: str | No
     try:
         return None if value is None else duration_ms(value)
     except ValueError as error:
-        raise click.BadParameter(f"{value!r} isn't {error}") from None
+        # A bare number isn't taken for seconds: somebody who purges letters older than 30 may have meant days.
+        hint = f"; {value}s are seconds" if value and value.isdecimal() else ""
+        raise click.BadParameter(f"{value!r} isn't {error}{hint}") from None
 
 
 def interval(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:

@@ -47,6 +47,8 @@ def test_list_shows_open_letters_youngest_first_and_tells_exhausted_ones_apart(t
         (["--stage", "enrich", "--stage", "parser", "--reason", "expired"], [1]),
         (["--host", "News.example.com"], [2]),
         (["--host", "*.example.com"], [2]),
+        (["--host", "https://News.example.com:8443/1?a=b"], [2]),
+        (["--host", "news.example.com:8443"], [2]),
         (["--older-than", "30m"], [2, 4, 1]),
         (["--newer-than", "2h"], [3, 2]),
         (["--older-than", "30m", "--newer-than", "2h"], [2]),
@@ -63,7 +65,9 @@ def test_filters_choose(terminal: Terminal, words: list[str], ids: list[int]) ->
 
 def test_filters_that_mean_nothing_are_refused_with_what_to_write(terminal: Terminal) -> None:
     assert "parser" in terminal.fails("dlq", "list", "--stage", "parse")
+    assert "30s are seconds" in terminal.fails("dlq", "purge", "--older-than", "30", "--yes")
     assert "30s, 5m" in terminal.fails("dlq", "list", "--older-than", "soon")
+    assert "has no host in it; give news.example.com" in terminal.fails("dlq", "list", "--host", "ftp://example.com/a")
     assert "less than --newer-than" in terminal.fails("dlq", "list", "--older-than", "2h", "--newer-than", "1h")
 
 
