@@ -31,7 +31,12 @@ def moment(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option(
     "--source", "sources", multiple=True, help="Only what this source (the name of seeds) asked for; repeatable."
 )
-@click.option("--rule", "rule_id", type=RULE_ID, help="Only where the rule with this id reads, see `rules list`.")
+@click.option(
+    "--rule",
+    "rule_id",
+    type=RULE_ID,
+    help="Only where that rule reads, whichever of its numbers is given: see `rules list` and `rules show`.",
+)
 @click.option("--missed", is_flag=True, help="Only pages on which their rule found nothing, as after a new layout.")
 @click.option(
     "--parser-version",

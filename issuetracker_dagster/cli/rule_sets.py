@@ -2,21 +2,25 @@
 
 import click
 
+from issuetracker_dagster.cli.arguments import host_or_url
 from issuetracker_dagster.cli.files import read_text, write_text
+from issuetracker_dagster.cli.rule_arguments import of_host
 from issuetracker_dagster.cli.rule_words import (
     broken,
     changed,
     count_of,
+    named,
     now_option,
     previewed,
     refreshed,
     say,
+    successor,
     tell_when,
 )
 from issuetracker_dagster.cli.rules_file import WrongFile, read_rules, written
 from issuetracker_dagster.flow.preview import preview
 from issuetracker_dagster.flow.refresh import judged
-from issuetracker_dagster.flow.rule_set import WantedRule, after, changes, priorities
+from issuetracker_dagster.flow.rule_set import WantedRule, after, changes, place_of_rule, priorities
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
 
@@ -48,15 +52,31 @@ def import_rules(file: str, dry_run: bool, disable_missing: bool, now: bool) -> 
         return
     stored.apply([change.after for change in planned])
     click.echo(f"{count_of(len(planned), 'change')} saved.")
-    tell_when(wiring, now=now)
+    saved = {place_of_rule(rule): rule for rule in stored.all()}
+    renumbered = [(each.before.rule_id, saved[place_of_rule(each.after)]) for each in planned if each.before]
+    say([f"{successor(old, rule)}: {named(rule)}." for old, rule in renumbered if rule.rule_id != old])
+    tell_when(
+        wiring,
+        now=now,
+        reads_otherwise=any(each.reads_otherwise for each in planned),
+        same_priorities=all(each.keeps_priorities for each in planned),
+    )
 
 
 @click.command("export")
 @click.argument("file", required=False, type=click.Path(dir_okay=False, writable=True, allow_dash=True))
+@click.option("--host", callback=host_or_url, help="Only the rules that are asked for this host, wildcards included.")
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it is there.")
-def export_rules(file: str | None, overwrite: bool) -> None:
-    """Write every rule as `import` reads it, to FILE or the terminal."""
+def export_rules(file: str | None, host: str | None, overwrite: bool) -> None:
+    """Write every rule as `import` reads it, to FILE or the terminal.
+
+    A file of one host isn't one for `import --disable-missing`, which switches off all that isn't in it.
+    """
     found = Wiring(Settings()).stores.parser_rules.all()
+    if host:
+        found = of_host(found, host)
+        if not found:
+            raise click.ClickException(f"there is no rule about {host}; `issuetracker rules list` shows them")
     if faults := [rule.fault for rule in broken(found)]:
         raise click.ClickException(
             "nothing was written, since what is in these rules would be lost: " + "; ".join(faults)

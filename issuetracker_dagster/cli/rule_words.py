@@ -9,9 +9,10 @@ from issuetracker_dagster.flow.explain import Explanation
 from issuetracker_dagster.flow.preview import Preview
 from issuetracker_dagster.flow.refresh import RefreshReport
 from issuetracker_dagster.flow.rule_set import Change
-from issuetracker_dagster.model.durations import about_duration
+from issuetracker_dagster.model.durations import about_duration, exact_duration
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.rules import ParserRule, PriorityRule
+from issuetracker_dagster.model.rules import ParserRule, PriorityRule, SelectorSpec
+from issuetracker_dagster.stages.parser.options import ParserOptions
 from issuetracker_dagster.wiring.parts import Wiring
 
 ANY_PATH = "(any path)"
@@ -52,6 +53,31 @@ def changed(changes: Sequence[Change]) -> list[str]:
     return [f"{named(change.after)}: {', '.join(change.words)}" for change in changes]
 
 
+def successor(rule_id: int, rule: ParserRule) -> str:
+    """A rule by its number and, when it was asked for by another one, by that first: `Rule 31 is now rule 32`."""
+    if rule.rule_id == rule_id:
+        return f"Rule {rule_id}"
+    return f"Rule {rule_id} is now rule {rule.rule_id} (version {rule.version})"
+
+
+def selectors_changed(before: Mapping[str, SelectorSpec], after: Mapping[str, SelectorSpec]) -> list[str]:
+    """Two lines for each field whose selector is another: before and after, with all that belongs to them."""
+    rows = [
+        row
+        for field in dict.fromkeys([*before, *after])
+        if before.get(field) != after.get(field)
+        for row in ((field, "before", _selector(before.get(field))), ("", "after", _selector(after.get(field))))
+    ]
+    return [f"  {line}" for line in columns(rows)] if rows else []
+
+
+def _selector(spec: SelectorSpec | None) -> str:
+    if spec is None:
+        return "(none)"
+    attribute = f", attribute {spec.attribute}" if spec.attribute else ""
+    return f"{spec.css}  ({'all matches' if spec.multi else 'first match only'}{attribute})"
+
+
 def explained(url: str, found: Explanation) -> list[str]:
     """Who decides about a URL, who was asked before and who would have been next."""
     if found.decides is None:
@@ -86,7 +112,10 @@ def previewed(found: Preview) -> list[str]:
 def refreshed(report: RefreshReport, limit: int) -> list[str]:
     """What a refresh found."""
     if report.is_new:
-        news = f"{report.added} added, {report.removed} removed, {report.changed} changed"
+        # A rule that reads otherwise has another number, which makes a new version of the snapshot as well.
+        news = "no priority changed"
+        if report.added or report.removed or report.changed:
+            news = f"{report.added} added, {report.removed} removed, {report.changed} changed"
         lines = [f"Publishers follow within seconds: version {report.version}, {_bands(report.by_band)}; {news}."]
     else:
         lines = [f"Nothing to refresh: version {report.version} is up to date, {_bands(report.by_band)}."]
@@ -96,15 +125,23 @@ def refreshed(report: RefreshReport, limit: int) -> list[str]:
     return lines
 
 
-def tell_when(wiring: Wiring, *, now: bool) -> None:
-    """Say when publishers follow a change that was just saved, or see to it at once."""
+def tell_when(wiring: Wiring, *, now: bool, reads_otherwise: bool = False, same_priorities: bool = False) -> None:
+    """Say when parsers and publishers follow a change that was just saved, or see to it at once.
+
+    Only priorities wait for a refresh: how pages are read is looked up every few seconds.
+    """
     publish = wiring.settings.publish
+    if reads_otherwise:
+        within = exact_duration(ParserOptions().rules_ttl_ms)
+        click.echo(f"Pages are read that way within {within}; that needs no refresh.")
     if now:
         say(refreshed(wiring.rules_refresher.refresh(), publish.priority_rules_load_limit))
-        return
-    interval = about_duration(publish.priority_rules_refresh_interval)
-    command = "`issuetracker rules refresh`"
-    click.echo(f"Publishers follow with the next refresh, in at most {interval}; {command} does it now.")
+    elif same_priorities:
+        click.echo("Priorities are as before.")
+    else:
+        interval = about_duration(publish.priority_rules_refresh_interval)
+        command = "`issuetracker rules refresh`"
+        click.echo(f"Publishers follow with the next refresh, in at most {interval}; {command} does it now.")
 
 
 def count_of(number: int, word: str) -> str:

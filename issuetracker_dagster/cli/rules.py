@@ -1,25 +1,25 @@
-"""`issuetracker rules`: how pages are read and how urgent they are. Whole files are in `cli.rule_sets`."""
+"""`issuetracker rules`: how pages are read and how urgent they are.
 
-from collections.abc import Mapping
-from typing import TypeVar
+One is edited in `cli.rule_edit` and shown in `cli.rule_show`; whole files are in `cli.rule_sets`.
+"""
 
 import click
 import msgspec
 
-from issuetracker_dagster.cli.arguments import RULE_ID, page_url, priority_word
+from issuetracker_dagster.cli.arguments import RULE_ID, host_or_url, page_url, priority_word
+from issuetracker_dagster.cli.rule_arguments import existing, of_host, refuse_second
+from issuetracker_dagster.cli.rule_edit import edit_rule
 from issuetracker_dagster.cli.rule_sets import export_rules, import_rules, preview_rules, refresh_rules
+from issuetracker_dagster.cli.rule_show import show_rule
 from issuetracker_dagster.cli.rule_words import explained, listed, named, now_option, say, tell_when
 from issuetracker_dagster.flow.explain import explain
-from issuetracker_dagster.flow.rule_set import place_of_rule
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.priority import Priority
-from issuetracker_dagster.model.rules import ParserRule, PriorityRule, SelectorSpec, check_rule, host_forms
-from issuetracker_dagster.model.urls import host_of
+from issuetracker_dagster.model.rules import ParserRule, PriorityRule, check_rule
 from issuetracker_dagster.ports.rules import ParserRules
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
 
-T = TypeVar("T")
 _kinds = click.Choice([kind.value for kind in TargetType])
 
 
@@ -33,20 +33,20 @@ def rules() -> None:
 
 
 @rules.command("list")
-@click.option("--host", help="Only the rules that are asked for this host, in the order in which they are.")
+@click.option(
+    "--host",
+    callback=host_or_url,
+    help="Only the rules that are asked for this host, in the order in which they are.",
+)
 def list_rules(host: str | None) -> None:
     """Show every rule, in the order in which they were saved."""
     found = Wiring(Settings()).stores.parser_rules.all()
-    if host is not None:
-        forms = host_forms(host_of(host if "//" in host else f"http://{host}/"))
-        found = sorted(
-            (rule for rule in found if rule.host_pattern in forms),
-            key=lambda rule: (forms.index(rule.host_pattern), -len(rule.path_pattern)),
-        )
+    if host:
+        found = of_host(found, host)
     if found:
         say(listed(found))
         return
-    about = "no rule" if host is None else f"no rule about {host}"
+    about = "no rule" if not host else f"no rule about {host}"
     click.echo(f"There is {about}; what has no priority of its own is normal. `issuetracker rules add` adds one.")
 
 
@@ -68,59 +68,14 @@ def add_rule(host: str, path: str, priority: Priority, kind: str, like: int | No
         host_pattern=host, path_pattern=path, target_type=TargetType(kind), crawl_priority=int(priority)
     )
     check_rule(wanted)
-    _refuse_second(stored, wanted)
-    model = _existing(stored, like) if like is not None else _for_any_path(stored, wanted)
+    refuse_second(stored, wanted)
+    model = existing(stored, like) if like is not None else _for_any_path(stored, wanted)
     if model is not None:
         wanted = msgspec.structs.replace(wanted, selectors=model.selectors, options=model.options)
     saved = stored.save(wanted)
     click.echo(f"Added rule {saved.rule_id}: {named(saved)}, {Priority(saved.crawl_priority).label}.")
     if model is not None and (model.selectors or model.options):
         click.echo(f"It reads pages as rule {model.rule_id} does.")
-    tell_when(wiring, now=now)
-
-
-@rules.command("edit")
-@click.argument("rule_id", type=RULE_ID)
-@click.option("--priority", callback=priority_word, help="high, normal or low.")
-@click.option("--host", help="Another host; the rule of the old one is switched off.")
-@click.option("--path", help="Another path expression; '' for any. The old rule is switched off.")
-@click.option("--selector", "selectors", multiple=True, metavar="FIELD=CSS", help="Set a selector; FIELD= removes it.")
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Set an option; NAME= removes it.")
-@now_option
-def edit_rule(
-    rule_id: int,
-    priority: Priority | None,
-    host: str | None,
-    path: str | None,
-    selectors: tuple[str, ...],
-    options: tuple[str, ...],
-    now: bool,
-) -> None:
-    """Change a rule; what isn't named stays as it is."""
-    if not (priority or selectors or options) and host is None and path is None:
-        raise click.UsageError("nothing to change; give --priority, --host, --path, --selector or --option")
-    wiring = Wiring(Settings())
-    stored = wiring.stores.parser_rules
-    before = _existing(stored, rule_id)
-    css = {name: SelectorSpec(css=value) if value else None for name, value in _pairs(selectors).items()}
-    after = msgspec.structs.replace(
-        before,
-        host_pattern=before.host_pattern if host is None else host,
-        path_pattern=before.path_pattern if path is None else path,
-        crawl_priority=int(priority) if priority else before.crawl_priority,
-        selectors=_merged(before.selectors, css),
-        options=_merged(before.options, _pairs(options)),
-    )
-    if place_of_rule(after) == place_of_rule(before):
-        stored.apply([after])
-    else:
-        check_rule(after)
-        _refuse_second(stored, after)
-        stored.apply([msgspec.structs.replace(before, enabled=False), after])
-        click.echo(f"Rule {before.rule_id} is off: {named(before)}.")
-    saved = next(rule for rule in stored.all() if place_of_rule(rule) == place_of_rule(after))
-    state = "" if saved.enabled else " (off)"
-    click.echo(f"Rule {saved.rule_id}: {named(saved)}, {Priority(saved.crawl_priority).label}{state}.")
     tell_when(wiring, now=now)
 
 
@@ -173,26 +128,11 @@ def _switch(rule_ids: tuple[int, ...], *, enabled: bool, now: bool) -> None:
     if len(rule_ids) > 1:
         # All or none; a single one may be switched off even if the rest of it can't be read.
         for rule_id in rule_ids:
-            _existing(stored, rule_id)
+            existing(stored, rule_id)
     for rule_id in rule_ids:
         stored.set_enabled(rule_id, enabled=enabled)
         click.echo(f"Rule {rule_id} is {'on' if enabled else 'off'}.")
     tell_when(wiring, now=now)
-
-
-def _existing(stored: ParserRules, rule_id: int) -> ParserRule:
-    found = stored.get(rule_id)
-    if found is None:
-        raise click.ClickException(f"there is no rule {rule_id}; `issuetracker rules list` shows them")
-    return found
-
-
-def _refuse_second(stored: ParserRules, wanted: ParserRule) -> None:
-    for rule in stored.all():
-        if place_of_rule(rule) == place_of_rule(wanted):
-            hint = "edit" if rule.enabled else "enable"
-            command = f"`issuetracker rules {hint} {rule.rule_id}`"
-            raise click.ClickException(f"rule {rule.rule_id} is about {named(wanted)} already; see {command}")
 
 
 def _for_any_path(stored: ParserRules, wanted: ParserRule) -> ParserRule | None:
@@ -201,19 +141,5 @@ def _for_any_path(stored: ParserRules, wanted: ParserRule) -> ParserRule | None:
     return next(iter(found), None)
 
 
-def _pairs(given: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not name or not equals:
-            raise click.UsageError(f"{text!r} isn't NAME=VALUE")
-        found[name] = value
-    return found
-
-
-def _merged(before: dict[str, T], changes: Mapping[str, T | None]) -> dict[str, T]:
-    return {name: value for name, value in {**before, **changes}.items() if value}
-
-
-for command in (import_rules, export_rules, preview_rules, refresh_rules):
+for command in (show_rule, edit_rule, import_rules, export_rules, preview_rules, refresh_rules):
     rules.add_command(command)

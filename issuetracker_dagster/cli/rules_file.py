@@ -185,18 +185,17 @@ def _unknown(key: str, known: Sequence[str], where: str) -> str:
 
 
 def _plain(rule: ParserRule) -> dict[str, object]:
-    found: dict[str, object] = {
+    # Empty selectors and options are written, too: what is left out stays as it is, and an import brought nothing back
+    # of a rule that had none.
+    return {
         "host": rule.host_pattern,
         "path": rule.path_pattern,
         "type": rule.target_type.value,
         "priority": Priority(rule.crawl_priority).label,
         "enabled": rule.enabled,
+        "selectors": {name: _plain_selector(spec) for name, spec in rule.selectors.items()},
+        "options": dict(rule.options),
     }
-    if rule.selectors:
-        found["selectors"] = {name: _plain_selector(spec) for name, spec in rule.selectors.items()}
-    if rule.options:
-        found["options"] = dict(rule.options)
-    return found
 
 
 def _plain_selector(spec: SelectorSpec) -> dict[str, object]:

@@ -52,6 +52,19 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         )
         return tuple(found)
 
+    @property
+    def keeps_priorities(self) -> bool:
+        """Whether every URL keeps its priority."""
+        if self.before is None:
+            return False
+        return (self.before.crawl_priority, self.before.enabled) == (self.after.crawl_priority, self.after.enabled)
+
+    @property
+    def reads_otherwise(self) -> bool:
+        """Whether the rule is on and has other selectors or options."""
+        before = self.before or ParserRule(host_pattern=self.after.host_pattern)
+        return self.after.enabled and (before.selectors, before.options) != (self.after.selectors, self.after.options)
+
 
 def place_of_rule(rule: ParserRule) -> Place:
     """What names a stored rule."""

@@ -117,6 +117,10 @@ def _reason(error: Exception) -> str:
     return text
 
 
+SELECTOR_FIELDS = ("title", "main_content", "author", "category", "tags", "images", "summary", "published_at")
+"""What selectors are asked for; under any other name one finds nothing that is kept."""
+
+
 class SelectorSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Where a field is on a page: a CSS selector, an attribute instead of the text, one or all matches."""
 

@@ -35,6 +35,12 @@ class ParserRules(Protocol):
     def get(self, rule_id: int) -> ParserRule | None:
         """The rule of which that is a version, as `all` has it."""
 
+    def versions(self, rule_id: int) -> Sequence[ParserRule]:
+        """Every version of the rule of which that is one, oldest first; empty when there is none.
+
+        One that can't be read is among them and says why.
+        """
+
     def set_enabled(self, rule_id: int, *, enabled: bool) -> None:
         """Switch every version of that rule on or off; raises `PermanentError` (`invalid_rule`) when there is none."""
 

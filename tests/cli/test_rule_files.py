@@ -123,6 +123,38 @@ def test_an_export_that_would_lose_a_broken_rule_is_refused(terminal: Terminal) 
     assert not (terminal.folder / "r.yaml").exists()
 
 
+def test_importing_an_export_again_brings_back_a_rule_that_had_no_selectors(terminal: Terminal) -> None:
+    terminal.does("rules", "add", "a.com", "--priority", "low")
+    terminal.does("rules", "export", "before.yaml")
+    terminal.does("rules", "edit", "1", "--selector", "title=h1", "--option", "kind=community")
+    terminal.does("rules", "import", "before.yaml")
+    (rule,) = terminal.stores.parser_rules.all()
+    assert (rule.selectors, rule.options, rule.version) == ({}, {}, 3)
+
+
+@pytest.mark.parametrize("host", ["news.a.com", "https://News.a.com:8443/x"])
+def test_the_rules_that_are_asked_for_one_host_are_exported_alone(terminal: Terminal, host: str) -> None:
+    rules = terminal.stores.parser_rules
+    for pattern, path in (("b.com", ""), ("*.a.com", ""), ("news.a.com", ""), ("news.a.com", "^/long/")):
+        rules.save(ParserRule(host_pattern=pattern, path_pattern=path))
+    broken = rules.save(ParserRule(host_pattern="c.com"))
+    terminal.breaks_selectors(broken.rule_id)
+    said = terminal.does("rules", "export", "--host", host)
+    assert [line.split()[-1] for line in said.splitlines() if "host:" in line] == ["news.a.com"] * 2 + ["'*.a.com'"]
+    assert "Nothing to change: 3 rules" in terminal.does("rules", "import", "-", typed=said)
+    assert "no rule about d.com" in terminal.fails("rules", "export", "--host", "d.com")
+
+
+def test_an_import_says_new_numbers_and_that_pages_are_read_otherwise(terminal: Terminal) -> None:
+    terminal.write("r.yaml", GOOD)
+    terminal.does("rules", "import", "r.yaml", "--now")
+    terminal.write("r.yaml", GOOD.replace("title: h1", "title: h2"))
+    said = terminal.does("rules", "import", "r.yaml")
+    assert "Rule 1 is now rule 3 (version 2): news.example.com ^/breaking/ (article)." in said
+    assert "read that way within 5s" in said
+    assert "Priorities are as before." in said
+
+
 def test_export_then_import_changes_nothing(terminal: Terminal) -> None:
     rules = terminal.stores.parser_rules
     rules.save(ParserRule(host_pattern="a.com", path_pattern="^/'\"#: 가$", crawl_priority=1))

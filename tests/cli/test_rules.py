@@ -3,8 +3,10 @@
 import msgspec
 import pytest
 
+from issuetracker_dagster.model.records import MadeFrom
 from issuetracker_dagster.model.rules import ParserRule, SelectorSpec
 from tests.cli.terminal import Terminal
+from tests.contracts.store_worlds import article, page
 
 HOST = "news.example.com"
 
@@ -82,10 +84,126 @@ def test_edited_selectors_make_a_version_that_inherits_the_priority(terminal: Te
         "rules", "edit", "1", "--selector", "title=h1.big", "--selector", "author=.by", "--option", "kind=news"
     )
     said = terminal.does("rules", "edit", "1", "--selector", "author=")
-    assert "Rule 3: news.example.com (any path) (article), high." in said
+    assert "Rule 1 is now rule 3 (version 3): news.example.com (any path) (article), high." in said
     (rule,) = terminal.stores.parser_rules.all()
     assert (rule.version, rule.crawl_priority, rule.options) == (3, 1, {"kind": "news"})
     assert rule.selectors == {"title": SelectorSpec(css="h1.big")}
+
+
+def with_selectors(terminal: Terminal, **more: SelectorSpec) -> ParserRule:
+    """A saved rule that reads articles."""
+    body = SelectorSpec(css="div.spring-text p", multi=True)
+    selectors = {"title": SelectorSpec(css="h1.spring"), "main_content": body, **more}
+    return terminal.stores.parser_rules.save(ParserRule(host_pattern=HOST, selectors=selectors))
+
+
+def test_another_selector_of_a_field_keeps_what_else_belongs_to_it_and_shows_both(terminal: Terminal) -> None:
+    with_selectors(terminal, images=SelectorSpec(css="img", attribute="src", multi=True))
+    words = ("--selector", "main_content=div.autumn-text p", "--selector", "images=.story img")
+    lines = [line.split() for line in terminal.does("rules", "edit", "1", *words).splitlines()]
+    (after,) = terminal.stores.parser_rules.all()
+    assert after.selectors["main_content"] == SelectorSpec(css="div.autumn-text p", multi=True)
+    assert after.selectors["images"] == SelectorSpec(css=".story img", attribute="src", multi=True)
+    assert after.selectors["title"] == SelectorSpec(css="h1.spring")
+    assert lines[1:5] == [
+        ["main_content", "before", "div.spring-text", "p", "(all", "matches)"],
+        ["after", "div.autumn-text", "p", "(all", "matches)"],
+        ["images", "before", "img", "(all", "matches,", "attribute", "src)"],
+        ["after", ".story", "img", "(all", "matches,", "attribute", "src)"],
+    ]
+
+
+def test_whether_all_matches_are_taken_and_which_attribute_can_be_set_by_themselves(terminal: Terminal) -> None:
+    with_selectors(terminal)
+    terminal.does("rules", "edit", "1", "--single", "main_content", "--selector", "images=img", "--multi", "images")
+    terminal.does("rules", "edit", "1", "--attribute", "images=src", "--attribute", "title=data-title")
+    terminal.does("rules", "edit", "1", "--attribute", "title=")
+    (rule,) = terminal.stores.parser_rules.all()
+    assert rule.selectors == {
+        "title": SelectorSpec(css="h1.spring"),
+        "main_content": SelectorSpec(css="div.spring-text p"),
+        "images": SelectorSpec(css="img", attribute="src", multi=True),
+    }
+
+
+def test_a_field_that_no_page_has_is_refused_with_those_there_are_and_can_be_removed(terminal: Terminal) -> None:
+    with_selectors(terminal, body=SelectorSpec(css="p"))
+    said = terminal.fails("rules", "edit", "1", "--selector", "body=div.story p")
+    assert "no field 'body'; there are title, main_content, author" in said
+    assert "'main_content=CSS' adds one" not in said
+    terminal.does("rules", "edit", "1", "--selector", "body=")
+    assert "body" not in terminal.stores.parser_rules.all()[0].selectors
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--multi", "author"], "no selector for 'author'; --selector 'author=CSS' adds one"),
+        (["--multi", "body"], "no selector for 'body'; there are title, main_content"),
+        (["--selector", "title=", "--attribute", "title=id"], "no selector for 'title'"),
+        (["--multi", "title", "--single", "title"], "exclude each other"),
+    ],
+)
+def test_what_no_selector_has_is_not_set(terminal: Terminal, words: list[str], said: str) -> None:
+    before = with_selectors(terminal)
+    assert said in terminal.fails("rules", "edit", "1", *words)
+    assert list(terminal.stores.parser_rules.all()) == [before]
+
+
+def test_an_edit_says_the_new_number_what_to_read_again_and_that_priorities_stay(terminal: Terminal) -> None:
+    with_selectors(terminal)
+    said = terminal.does("rules", "edit", "1", "--selector", "title=h1.autumn", "--now")
+    assert "Rule 1 is now rule 2 (version 2): news.example.com" in said
+    assert "`issuetracker reparse --rule 2 --missed` reads again the pages on which rule 1 found nothing" in said
+    assert "read that way within 5s" in said
+    assert "1 added, 0 removed, 0 changed" in said, "there was no snapshot before"
+    said = terminal.does("rules", "edit", "1", "--selector", "title=h1.winter", "--now")
+    assert "Rule 1 is now rule 3 (version 3)" in said
+    assert "no priority changed" in said
+    assert "0 added" not in said
+    said = terminal.does("rules", "edit", "3", "--selector", "title=h1")
+    assert "Priorities are as before." in said
+    assert "next refresh" not in said
+    said = terminal.does("rules", "edit", "4", "--priority", "high")
+    assert "in at most 5m" in said
+    assert "reparse" not in said
+
+
+def test_a_rule_is_shown_as_import_takes_it_by_any_of_its_numbers(terminal: Terminal) -> None:
+    with_selectors(terminal)
+    terminal.does("rules", "edit", "1", "--selector", "title=h1.autumn", "--priority", "high")
+    old, new = terminal.does("rules", "show", "1"), terminal.does("rules", "show", "2")
+    assert "rule 1 (version 1) is not used: rule 2 (version 2) is" in old
+    assert "rule 2 (version 2) is in force\n# before it: rule 1 (version 1)" in new
+    assert "css: h1.spring" in old
+    assert "css: h1.autumn" in new
+    assert "Nothing to change" in terminal.does("rules", "import", "-", typed=new)
+    assert "Rule 2 is now rule 3 (version 3)" in terminal.does("rules", "import", "-", typed=old)
+    (rule,) = terminal.stores.parser_rules.all()
+    assert (rule.selectors["title"].css, rule.crawl_priority) == ("h1.spring", 1)
+    terminal.does("rules", "disable", "3")
+    assert "rule 3 (version 3) is off" in terminal.does("rules", "show", "3")
+    assert "off; the newest is rule 3" in terminal.does("rules", "show", "1")
+
+
+def test_a_rule_that_is_not_there_or_cannot_be_read_is_not_shown(terminal: Terminal) -> None:
+    assert "there is no rule 7" in terminal.fails("rules", "show", "7")
+    with_selectors(terminal)
+    terminal.breaks_selectors(1)
+    assert "parser rule 1 can't be read" in terminal.fails("rules", "show", "1")
+
+
+def test_by_any_of_its_numbers_a_rule_finds_the_pages_on_which_one_of_them_found_nothing(terminal: Terminal) -> None:
+    with_selectors(terminal)
+    for number, fate in enumerate(("missed:1", "used:1"), start=1):
+        url = f"https://{HOST}/{number}"
+        raw_id = terminal.stores.raw_contents.save(page(url))
+        found = article(number, url=url, raw_id=raw_id, field_sources={"rule": fate})
+        terminal.stores.contents.save(found, MadeFrom())
+    terminal.does("rules", "edit", "1", "--selector", "title=h1.autumn")
+    for rule_id in ("1", "2"):
+        said = terminal.does("reparse", "--rule", rule_id, "--missed", "--dry-run")
+        assert "1 of 1 pages looked at would be read again" in said
 
 
 def test_another_path_is_another_rule_that_reads_alike_and_the_old_one_is_off(terminal: Terminal) -> None:

@@ -156,6 +156,9 @@ def test_any_version_of_a_rule_finds_what_is_in_force(stores: Stores) -> None:
     assert [stores.parser_rules.get(each.rule_id) for each in (first, second, draft)] == [second] * 3
     assert list(stores.parser_rules.all()) == [second, other]
     assert stores.parser_rules.get(99) is None
+    for each in (first, second, draft):
+        assert list(stores.parser_rules.versions(each.rule_id)) == [first, second, draft]
+    assert list(stores.parser_rules.versions(99)) == []
 
 
 def test_rules_that_have_an_option_are_found_as_they_are_in_force(stores: Stores) -> None:

@@ -47,5 +47,5 @@ def test_expressions_find_what_the_guide_says() -> None:
 def test_the_guide_has_examples_of_every_command() -> None:
     commands = {line.split()[3] for line in GUIDE.splitlines() if line.startswith("$ issuetracker rules ")}
     assert commands == {
-        "add", "list", "edit", "disable", "enable", "test", "import", "export", "preview", "refresh",
+        "add", "list", "show", "edit", "disable", "enable", "test", "import", "export", "preview", "refresh",
     }  # fmt: skip

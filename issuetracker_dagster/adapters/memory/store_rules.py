@@ -74,8 +74,12 @@ class MemoryParserRules:
         return [in_force(known) for known in versions.values()]
 
     def get(self, rule_id: int) -> ParserRule | None:
-        target = next((rule for rule in self._rules if rule.rule_id == rule_id), None)
-        return None if target is None else in_force(rule for rule in self._rules if _key(rule) == _key(target))
+        found = self.versions(rule_id)
+        return in_force(found) if found else None
+
+    def versions(self, rule_id: int) -> Sequence[ParserRule]:
+        place = next((_key(rule) for rule in self._rules if rule.rule_id == rule_id), None)
+        return [rule for rule in self._rules if _key(rule) == place]
 
     def set_enabled(self, rule_id: int, *, enabled: bool) -> None:
         with self._lock:

@@ -88,8 +88,12 @@ class SqlParserRules:
 
     def get(self, rule_id: int) -> ParserRule | None:
         with reading(self._engine) as connection:
-            found = versions(connection, rule_id)
+            found = versions(connection, rule_id, parser_rule)
         return in_force(found) if found else None
+
+    def versions(self, rule_id: int) -> Sequence[ParserRule]:
+        with reading(self._engine) as connection:
+            return versions(connection, rule_id, any_rule)
 
     def set_enabled(self, rule_id: int, *, enabled: bool) -> None:
         with writing(self._engine) as connection:

@@ -1,6 +1,6 @@
 """The versions of one parser rule inside a transaction: reading, adding and changing them together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, insert, select, text, update
@@ -22,13 +22,16 @@ class Overtaken(TransientError):
     """Another writer stored that version first; the transaction has to begin anew."""
 
 
-def versions(connection: Connection, rule_id: int) -> list[ParserRule]:
-    """Every version of the rule that has one of that id, oldest first; empty when there is none."""
+def versions(connection: Connection, rule_id: int, read: Callable[[RowMapping], ParserRule]) -> list[ParserRule]:
+    """Every version of the rule that has one of that id, oldest first; empty when there is none.
+
+    `read` is `parser_rule`, or `any_rule` where those that can't be read are wanted, too.
+    """
     one = select(ParserRuleRow.__table__).where(ParserRuleRow.rule_id == rule_id).subquery()
     names = ("host_pattern", "path_pattern", "target_type")
     same = and_(*(getattr(ParserRuleRow, name) == one.c[name] for name in names))
     query = select(ParserRuleRow.__table__).join(one, same).order_by(ParserRuleRow.version)
-    return [parser_rule(row) for row in connection.execute(query).mappings()]
+    return [read(row) for row in connection.execute(query).mappings()]
 
 
 def hold_table(connection: Connection) -> None:
