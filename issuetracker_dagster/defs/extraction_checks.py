@@ -45,8 +45,9 @@ def judge_rules(rules: Sequence[RuleYield]) -> dg.AssetCheckResult:
         told = "; ".join(f"{_missed(rule)} ({', '.join(rule.samples)})" for rule in stale[:NAMED])
         said = (
             f"gone stale within {_WINDOW}: {told}. The site's layout has changed, or the rule is "
-            "for other pages. General extraction stands in meanwhile. Compare the selectors in parser_rules with such "
-            f"a page, mend them, then `issuetracker reparse --rule {stale[0].rule_id} --missed` reads those pages again"
+            "for other pages. General extraction stands in meanwhile. Compare the selectors (`issuetracker rules show "
+            f"{stale[0].rule_id}`) with such a page, mend them (`issuetracker rules edit {stale[0].rule_id}`), then "
+            f"`issuetracker reparse --rule {stale[0].rule_id} --missed` reads those pages again"
         )
     dead = any(not rule.used for rule in stale)
     level = (Level.ERROR if dead else Level.WARN) if stale else Level.WELL

@@ -43,7 +43,8 @@ def test_a_stale_rule_warns_and_one_that_finds_nothing_at_all_is_an_error(
     result = judge_rules([ruled(missed, used)])
     assert (None if result.passed else result.severity) is judged
     said = result.description or ""
-    assert ("issuetracker reparse --rule 7" in said) is bool(judged)
+    for command in ("rules show 7", "rules edit 7", "reparse --rule 7 --missed"):
+        assert (f"`issuetracker {command}`" in said) is bool(judged)
     assert (f"nothing on {missed} of {missed + used} pages of a.com (https://a.com/1)" in said) is bool(judged)
 
 
