@@ -9,8 +9,10 @@ import msgspec
 from issuetracker_dagster.cli.arguments import RULE_ID
 from issuetracker_dagster.cli.rule_sets import rules_of_file
 from issuetracker_dagster.cli.rule_words import named, say
+from issuetracker_dagster.cli.running_flags import as_running
 from issuetracker_dagster.cli.try_words import trial_lines
 from issuetracker_dagster.errors import Unavailable
+from issuetracker_dagster.local import family
 from issuetracker_dagster.model.headers import TargetType
 from issuetracker_dagster.model.rules import ParserRule
 from issuetracker_dagster.model.urls import BadUrl, spelled
@@ -20,6 +22,7 @@ from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.trial import Trial
 from issuetracker_dagster.wiring.trial_rules import RuleBook, TrialRules
 
+PRIVATE_ADDRESS, PRIVATE_SETTING = "private_address", "FETCH_ALLOW_PRIVATE_ADDRESSES"
 _kinds = click.Choice([kind.value for kind in TargetType])
 
 
@@ -38,7 +41,8 @@ _kinds = click.Choice([kind.value for kind in TargetType])
 def try_(page: str, place: str | None, kind: str, rule_id: int | None, rules_file: str | None, as_json: bool) -> None:
     """Show what fetch, parser, validate and enrich make of one page.
 
-    A URL is fetched as a worker does it: robots.txt and the guard of addresses hold. A FILE holds the page as a server
+    A URL is fetched as a worker does it: robots.txt and the guard of addresses hold, the latter as the Dagster of this
+    home has it, if one runs. A FILE holds the page as a server
     sent it. Nothing is stored or published. Neither Kafka nor Redis is asked; without a database there are no rules.
 
     Ends with 1 when a stage refuses the page.
@@ -53,7 +57,8 @@ def try_(page: str, place: str | None, kind: str, rule_id: int | None, rules_fil
     book = RuleBook(wiring, wanted, rules_file or "")
     only = None if rule_id is None else _rule(book, rule_id, url, TargetType(kind))
     rules = TrialRules(book.stored, url, listed=book.listed, only=only)
-    trial = Trial(wiring, rules, book, url, TargetType(kind))
+    allowed = file is None and _private_allowed(settings)
+    trial = Trial(wiring, rules, book, url, TargetType(kind), allow_private_addresses=allowed)
     if file is None:
         tried = trial.of_url()
     else:
@@ -63,8 +68,16 @@ def try_(page: str, place: str | None, kind: str, rule_id: int | None, rules_fil
         click.echo(msgspec.json.format(msgspec.json.encode(tried), indent=2))
     else:
         say(trial_lines(tried))
+        if tried.refused is not None and tried.refused.code == PRIVATE_ADDRESS:
+            click.echo(f"The workers may be allowed to: {PRIVATE_SETTING}=true before this command asks it as well.")
     if tried.refused is not None:
         raise click.exceptions.Exit(1)
+
+
+def _private_allowed(settings: Settings) -> bool:
+    """As the Dagster that runs on this home has it: a `demo` allows it to its own workers alone."""
+    own = settings.fetch.allow_private_addresses
+    return own or bool(as_running(family.code_environment(settings.home), PRIVATE_SETTING, own))
 
 
 def _file(page: str) -> Path:

@@ -24,13 +24,17 @@ def missing_for_rendering(settings: Settings) -> str:
     return missing(render_options(settings))
 
 
-def build_renderer(settings: Settings) -> Renderer | None:
-    """A new renderer, which starts its browser for the first page; None where something is missing."""
+def build_renderer(settings: Settings, *, allow_private_addresses: bool | None = None) -> Renderer | None:
+    """A new renderer, which starts its browser for the first page; None where something is missing.
+
+    `allow_private_addresses` is as in the settings unless it is given.
+    """
     options = render_options(settings)
     if missing(options):
         return None
     from issuetracker_dagster.adapters.browser.renderer import BrowserRenderer
     from issuetracker_dagster.adapters.http.addresses import AddressPolicy, CheckedResolver, system_lookup
 
-    policy = AddressPolicy(allow_private=settings.fetch.allow_private_addresses)
+    own = settings.fetch.allow_private_addresses
+    policy = AddressPolicy(allow_private=own if allow_private_addresses is None else allow_private_addresses)
     return BrowserRenderer(options, CheckedResolver(policy, system_lookup))

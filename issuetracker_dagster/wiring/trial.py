@@ -39,7 +39,10 @@ _ONE_PAGE = ParserOptions(processes=1)
 
 
 class Trial:
-    """Tries one page: `rules` say how it is read, `book` how urgent its links are, `limits` what reading may cost."""
+    """Tries one page: `rules` say how it is read, `book` how urgent its links are, `limits` what reading may cost.
+
+    `allow_private_addresses` as the workers have it, which may be set for them alone.
+    """
 
     def __init__(
         self,
@@ -49,9 +52,12 @@ class Trial:
         url: str,
         target_type: TargetType,
         limits: ParserOptions = _ONE_PAGE,
+        *,
+        allow_private_addresses: bool = False,
     ) -> None:
         self._wiring = wiring
         self._limits = limits
+        self._allow_private_addresses = allow_private_addresses
         self._rules = rules
         self._book = book
         self._stores = MemoryStores()
@@ -97,11 +103,11 @@ class Trial:
     def _fetched(self) -> RawContent:
         options = fetch_options(self._wiring)
         clock = self._wiring.clock
-        fetcher = AiohttpFetcher(allow_private_addresses=self._wiring.settings.fetch.allow_private_addresses)
+        fetcher = AiohttpFetcher(allow_private_addresses=self._allow_private_addresses)
         watched = WatchedFetcher(fetcher)
         robots = WatchedRobots(fetcher, clock, options)
         pages, gate = self._stores.raw_contents, UnpacedGate(clock)
-        renderer = build_renderer(self._wiring.settings)
+        renderer = build_renderer(self._wiring.settings, allow_private_addresses=self._allow_private_addresses)
         handler = FetchHandler(watched, gate, robots, pages, self._rules, clock, options, renderer)
         job = CrawlJob(url=self._url, target_type=self._context.target_type, unconditional=True)
         try:

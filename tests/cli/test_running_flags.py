@@ -1,8 +1,6 @@
 """Commands beside a running `demo` go by its flags, not by those of their own terminal."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -11,27 +9,13 @@ import pytest
 from issuetracker_dagster.cli.doctor_dagster import flag_findings
 from issuetracker_dagster.cli.queue_drain_back import refuse_while_on
 from issuetracker_dagster.cli.running_flags import as_running
-from issuetracker_dagster.local import children, family
+from issuetracker_dagster.local import family
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.settings.load import Settings
+from tests.cli.members import CODE_SERVER, member
 from tests.cli.terminal import Terminal
-from tests.waiting import eventually
 
 VARIABLE = "PARSER_PRIORITY_QUEUE_ENABLED"
-CODE_SERVER = ("dagster", "api", "grpc")
-
-
-@contextmanager
-def member(home: Path, *words: str, **variables: str) -> Iterator[None]:
-    """A process of the Dagster of this home, with these words in its command line."""
-    log = home / f"{'-'.join(words)}.log"
-    argv = [sys.executable, "-c", "import time; print('in', flush=True); time.sleep(600)", *words]
-    found = children.spawn(argv, log=log, cwd=home, env={**variables, children.FAMILY_MARK: str(home)})
-    try:
-        eventually(lambda: log.exists() and "in" in log.read_text(), timeout_s=60)
-        yield
-    finally:
-        children.stop(found, grace_s=5)
 
 
 @pytest.fixture

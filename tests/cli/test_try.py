@@ -16,6 +16,7 @@ from issuetracker_dagster.stages.parser.options import ParserOptions
 from issuetracker_dagster.wiring.parts import Wiring
 from issuetracker_dagster.wiring.trial import Trial
 from issuetracker_dagster.wiring.trial_rules import RuleBook, TrialRules
+from tests.cli.members import CODE_SERVER, member
 from tests.cli.terminal import Terminal
 from tests.stages.http_site import Site, fixed, redirect, running_site
 
@@ -232,6 +233,23 @@ def test_the_guard_of_addresses_holds(terminal: Terminal, site: Site, monkeypatc
     monkeypatch.setenv("FETCH_ALLOW_PRIVATE_ADDRESSES", "false")
     assert tried(terminal, site.url("/a"), code=1)["refused"]["code"] == "private_address"
     assert not site.hits
+    said = terminal.fails("try", site.url("/a"))
+    assert "FETCH_ALLOW_PRIVATE_ADDRESSES=true before this command" in said
+
+
+def test_the_guard_of_addresses_is_that_of_the_dagster_that_runs_here(
+    terminal: Terminal, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FETCH_ALLOW_PRIVATE_ADDRESSES")
+    site.pages["/robots.txt"] = fixed(b"", 404)
+    site.pages["/a"] = fixed(ARTICLE.encode())
+    home = terminal.folder / "home"
+    home.mkdir(exist_ok=True)
+    with member(home, *CODE_SERVER, FETCH_ALLOW_PRIVATE_ADDRESSES="false"):
+        assert tried(terminal, site.url("/a"), code=1)["refused"]["code"] == "private_address"
+    with member(home, *CODE_SERVER, FETCH_ALLOW_PRIVATE_ADDRESSES="true"):
+        assert tried(terminal, site.url("/a"))["fetch"]["status"] == 200
+    assert tried(terminal, site.url("/a"), code=1)["refused"]["code"] == "private_address"
 
 
 def test_a_status_that_is_no_page_is_told(terminal: Terminal, site: Site) -> None:
