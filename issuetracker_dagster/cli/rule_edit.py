@@ -87,7 +87,8 @@ def edit_rule(
         reads_otherwise=change.reads_otherwise,
         same_priorities=not is_moved and change.keeps_priorities,
     )
-    if saved.selectors != before.selectors and not is_moved and saved.target_type is TargetType.ARTICLE:
+    reads_other = saved.enabled and saved.selectors != before.selectors
+    if reads_other and not is_moved and saved.target_type is TargetType.ARTICLE:
         command = f"issuetracker reparse --rule {saved.rule_id}"
         if before.selectors:
             click.echo(f"`{command} --missed` reads again the pages on which rule {rule_id} found nothing.")

@@ -167,6 +167,11 @@ def test_an_edit_says_the_new_number_what_to_read_again_and_that_priorities_stay
     said = terminal.does("rules", "edit", "4", "--priority", "high")
     assert "in at most 5m" in said
     assert "reparse" not in said
+    terminal.does("rules", "disable", "4")
+    said = terminal.does("rules", "edit", "4", "--selector", "title=h2")
+    assert "Rule 4 is now rule 5 (version 5)" in said
+    assert "(off)" in said
+    assert "reparse" not in said, "nothing is read by it"
 
 
 def test_a_rule_is_shown_as_import_takes_it_by_any_of_its_numbers(terminal: Terminal) -> None:
