@@ -33,6 +33,9 @@ POLL_MS = 1_000
 COMMIT_S = 0.5
 """How long commits wait while more and more is there to be read, since each takes as long as reading two hundred
 messages. A crash repeats what was stored since."""
+PAUSE_S = 0.2
+"""How long the next messages may gather when those before came in less than a batch. Each batch costs five questions
+and a commit, which at ten messages a second would be most of what an intake takes."""
 LEAVING = "workers that read Kafka directly are still in the group"
 REFRESH_MS = 60_000
 """How old the note of an idle group may get before it is committed anew."""
@@ -114,6 +117,8 @@ class ZSetIntake:
                     if total.refused:
                         self._reader.reset()
                         break
+                    if 0 < len(records) < self._batch:
+                        self._clock.sleep(max(0.0, min(PAUSE_S, deadline - self._clock.monotonic())))
         except CommitRefused as error:
             self._reader.reset()
             logger.info("%s", error, extra=action("kafka.commit_refused", stage=self._stage.value))

@@ -10,7 +10,7 @@ from issuetracker_dagster.adapters.memory.locks import MemoryLocks
 from issuetracker_dagster.adapters.memory.queue import MemoryStageQueue
 from issuetracker_dagster.adapters.memory.readers import MemoryIntakeReader
 from issuetracker_dagster.errors import Full, PublishFailed, Unavailable
-from issuetracker_dagster.flow.intake import COMMIT_S
+from issuetracker_dagster.flow.intake import COMMIT_S, PAUSE_S
 from issuetracker_dagster.model.message import Outgoing, Record
 from issuetracker_dagster.model.queue import PushResult, QueueEntry
 from issuetracker_dagster.model.stage import FACTS, Stage, Topic
@@ -99,6 +99,30 @@ def test_no_commit_waits_for_longer_than_half_a_second() -> None:
     send(world, 40)
     world.intake(queue, batch=2, reader=reader).tick(60_000)
     assert (committed(world), reader.commits) == (40, 20)
+
+
+def test_messages_that_come_one_by_one_are_stored_several_at_once() -> None:
+    world = World()
+    queue = world.queue()
+    names = iter(range(100))
+
+    def one_more_arrives() -> None:
+        if (number := next(names, None)) is not None:
+            world.send(Topic.FETCHED, message(f"m{number}"))
+
+    pushes = Pushes(queue)
+    world.intake(queue, batch=50, reader=Reader(world, one_more_arrives)).tick(1_000)
+    assert 1 <= len(pushes.batches) <= 1 / PAUSE_S + 1
+
+
+def test_a_message_that_comes_alone_is_stored_at_once() -> None:
+    world = World()
+    queue, at = world.queue(), []
+    Pushes(queue, lambda _: at.append(world.fake_clock.monotonic()))
+    send(world, 1)
+    began = world.fake_clock.monotonic()
+    world.intake(queue, batch=50).tick(1_000)
+    assert at == [began]
 
 
 def test_a_tick_whose_time_is_over_stores_and_commits_what_it_has_read() -> None:
