@@ -1,6 +1,6 @@
 """`issuetracker status`: what of a home runs, where, and how full its queues, buffers and topics are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import click
 from rich.console import Console
@@ -30,18 +30,19 @@ def status() -> None:
     # `demo` switches the flag on for its Dagster only, which this command doesn't belong to.
     demo_runs = any(line.kind == "demo" for line in lines)
     flag_is_on = settings.publish.publisher_redis_buffer_enabled or demo_runs
+    asked = "anything"
     try:
         wiring = Wiring(settings)
-        tables: tuple[Callable[[], Table | str], ...] = (
-            lambda: _workers(wiring),
-            lambda: _queues(wiring),
-            lambda: _buffers(wiring, flag_is_on=flag_is_on),
-            lambda: _lags(wiring),
-        )
-        for table in tables:
-            output.print(table())
+        tables: Mapping[str, Callable[[], Table | str]] = {
+            "worker runs": lambda: _workers(wiring),
+            "the queues": lambda: _queues(wiring),
+            "the buffers": lambda: _buffers(wiring, flag_is_on=flag_is_on),
+            "the topics": lambda: _lags(wiring),
+        }
+        for asked in tables:
+            output.print(tables[asked]())
     except IssueTrackerError as error:
-        output.print(f"No figures of the queues: {error}", markup=False)
+        output.print(f"No figures of {asked}: {error}", markup=False)
 
 
 def _services(settings: Settings, lines: list[ServiceStatus]) -> Table:

@@ -11,6 +11,7 @@ from rich.console import Console
 from issuetracker_dagster.cli.arguments import page_url
 from issuetracker_dagster.cli.trace_words import link_lines, place_lines, step_lines
 from issuetracker_dagster.errors import IssueTrackerError
+from issuetracker_dagster.model.letters import LetterFilter
 from issuetracker_dagster.model.urls import normalise
 from issuetracker_dagster.model.whereabouts import Search
 from issuetracker_dagster.ports.traces import TraceLine
@@ -58,7 +59,19 @@ def trace(name: str, with_links: bool, as_json: bool) -> None:
         for line in _lines(told, wiring.clock.now_ms(), with_links=with_links):
             click.echo(line)
     if not (told.steps or told.search.places):
+        if _is_letter(wiring, name):
+            click.echo(f"{name} is the number of a dead letter: `issuetracker dlq show {name}`", err=True)
         raise click.exceptions.Exit(1)
+
+
+def _is_letter(wiring: Wiring, name: str) -> bool:
+    """Whether the index of dead letters has this number, which `dlq list` shows beside each message's identity."""
+    if not (name.isascii() and name.isdigit() and len(name) < 19):  # as SQL has them
+        return False
+    try:
+        return wiring.stores.dead_letters.count(LetterFilter(letter_ids=(int(name),), states=())) > 0
+    except IssueTrackerError:
+        return False
 
 
 def _page(wiring: Wiring, written: str) -> str:

@@ -101,7 +101,9 @@ def judge_age(state: QueueState) -> dg.AssetCheckResult:
         told = "; ".join(f"the oldest {p.label} entry has waited {about_duration(ages[p])}" for p in sorted(late))
         # That share is taken from the better ones: no help when high itself is late.
         helps = (
-            f"{state.stage.name}_ZSET_MAX_WAIT=30m gives what waited longer a share of the claims"
+            f"`issuetracker queue peek {state.stage}` shows whose entries those are, `issuetracker queue move "
+            f"{state.stage} --from low --to high` helps at once; from the next start on "
+            f"{state.stage.name}_ZSET_MAX_WAIT gives what waited longer a share of the claims"
             if Priority.LOW in late and Priority.HIGH not in late
             else f"{state.stage.name}_SLOTS or {state.stage.name}_WORKER_COUNT gives it more workers"
         )

@@ -29,7 +29,7 @@ class News:
     def __init__(self) -> None:
         self._told: dict[object, Told] = {}
         self._told_before: dict[object, Told | None] = {}
-        self._failing_since: dict[object, int] = {}
+        self._failing_since: dict[object, dict[dg.AssetCheckSeverity, int]] = {}
 
     def forget_last(self) -> None:
         """What was chosen last wasn't stored, or not all of it: it is news still."""
@@ -63,9 +63,10 @@ class News:
         if event.passed:
             self._failing_since.pop(key, None)
             return False
+        # By severity: a stage that was switched off and is on again is another failure, with a minute of its own.
+        failures = self._failing_since.setdefault(key, {})
         # Never later than now: a clock that was put back would have it wait for long.
-        since_ms = min(self._failing_since.get(key, now_ms), now_ms)
-        self._failing_since[key] = since_ms
+        since_ms = failures[event.severity] = min(failures.get(event.severity, now_ms), now_ms)
         return now_ms - since_ms < PATIENCE_MS
 
 

@@ -31,7 +31,8 @@ HoldBack = Callable[[Priority], str | None]
 
 class ScheduleReport(msgspec.Struct, frozen=True, kw_only=True):
     """One round in numbers. `due` were looked at; each was published, known a moment ago, refused (by the blacklist or
-    as no URL), failed, or held back, by reason. `stale` of the published were asked for at high priority.
+    as no URL), failed, or held back, by reason. `stale` of the published were asked for at high priority. `outage` is
+    why batches stay due that no server took.
     """
 
     due: int = 0
@@ -41,11 +42,13 @@ class ScheduleReport(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     stale: int = 0
     held: Mapping[str, int] = {}
+    outage: str = ""
 
     def __str__(self) -> str:
         parts = [f"{self.published} of {self.due} due seeds published"]
         counts = {"stale, so at high priority": self.stale, "known already": self.known, "refused": self.refused}
-        parts += [f"{count} {word}" for word, count in {**counts, "failed, see the log": self.failed}.items() if count]
+        failed = f"failed: {self.outage}; they stay due" if self.outage else "failed, see the log of the code server"
+        parts += [f"{count} {word}" for word, count in {**counts, failed: self.failed}.items() if count]
         return "; ".join(parts + [f"{count} held back: {reason}" for reason, count in self.held.items()])
 
 
@@ -166,7 +169,7 @@ class _Round:
             raise problems[0]
         for reason, count in self._held.items():
             logger.warning("%d due seeds held back: %s", count, reason, extra=action("throttle.held", count=count))
-        return ScheduleReport(**self._totals, held=dict(self._held))
+        return ScheduleReport(**self._totals, held=dict(self._held), outage=str(problems[0]) if problems else "")
 
     def _publish(self, looks: Sequence[_Look]) -> None:
         if not looks:

@@ -120,6 +120,12 @@ def test_a_letter_without_an_identity_is_found_by_its_place_and_no_other_is(with
     assert (found["kind"], found["root_id"], found["generation"]) == ("dlq", "dlq:0:17", None)
 
 
+def test_the_number_of_a_letter_leads_to_the_letter(without_kafka: Operator) -> None:
+    without_kafka.wiring.stores.dead_letters.record([indexed(junk(17))])
+    assert "1 is the number of a dead letter: `issuetracker dlq show 1`" in without_kafka.terminal.fails("trace", "1")
+    assert "dead letter" not in without_kafka.terminal.fails("trace", "2")
+
+
 def test_a_finished_page_leads_to_its_content_and_issue(at: Operator) -> None:
     wiring = at.wiring
     raw_id = wiring.stores.raw_contents.save(

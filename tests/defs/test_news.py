@@ -64,9 +64,13 @@ def test_what_was_chosen_and_never_stored_is_news_still() -> None:
     assert news.worth_telling([judged(False, 1)], clock) == []
 
 
-def worked(passed: bool, name: str = WORKERS) -> dg.AssetCheckEvaluation:
+def worked(passed: bool, name: str = WORKERS, severity: dg.AssetCheckSeverity = ERROR) -> dg.AssetCheckEvaluation:
     return dg.AssetCheckEvaluation(
-        asset_key=topic_key(Topic.FETCHED), check_name=name, passed=passed, metadata={"alive": int(passed)}
+        asset_key=topic_key(Topic.FETCHED),
+        check_name=name,
+        passed=passed,
+        severity=severity,
+        metadata={"alive": int(passed)},
     )
 
 
@@ -82,6 +86,18 @@ def test_nobody_at_work_is_told_only_when_it_lasts(name: str) -> None:
     clock.advance(1)
     assert news.worth_telling([worked(False, name)], clock) == [worked(False, name)]
     assert news.worth_telling([worked(True, name)], clock) == [worked(True, name)]
+
+
+def test_a_stage_that_is_switched_on_again_has_a_minute_until_its_workers_are_missed() -> None:
+    news, clock = News(), FakeClock()
+    off, starting = worked(False, severity=WARN), worked(False, severity=ERROR)
+    news.worth_telling([off], clock)
+    clock.advance(PATIENCE_MS)
+    assert news.worth_telling([off], clock) == [off]
+    clock.advance(10 * PATIENCE_MS)
+    assert news.worth_telling([starting], clock) == []
+    clock.advance(PATIENCE_MS)
+    assert news.worth_telling([starting], clock) == [starting]
 
 
 def test_a_warning_that_becomes_an_error_is_told_at_once() -> None:

@@ -439,6 +439,8 @@ def test_a_report_says_what_happened_in_words() -> None:
     assert str(ScheduleReport(due=3, published=3)) == "3 of 3 due seeds published"
     report = ScheduleReport(due=9, published=2, known=1, stale=1, failed=2, refused=1, held={"5100 wait in Kafka": 3})
     assert str(report) == (
-        "2 of 9 due seeds published; 1 stale, so at high priority; 1 known already; 1 refused; 2 failed, see the log; "
-        "3 held back: 5100 wait in Kafka"
+        "2 of 9 due seeds published; 1 stale, so at high priority; 1 known already; 1 refused; "
+        "2 failed, see the log of the code server; 3 held back: 5100 wait in Kafka"
     )
+    out = ScheduleReport(due=8, published=1, failed=7, outage="Kafka is expected at host:9092")
+    assert str(out) == "1 of 8 due seeds published; 7 failed: Kafka is expected at host:9092; they stay due"

@@ -15,14 +15,14 @@ from tests.waiting import eventually
 
 @dataclass(frozen=True)
 class Incident:
-    """`happen` is the incident, `mend` what an operator does; without it the check turns back by time alone."""
+    """`happen` is the incident, `mend` what an operator does."""
 
     name: str
     asset: str
     check: str
     happen: Callable[[Scene], None]
     mended_by: str
-    mend: Callable[[Scene], None] | None
+    mend: Callable[[Scene], None]
 
 
 def _stage_off(scene: Scene) -> None:
@@ -78,6 +78,10 @@ def _poison(scene: Scene) -> None:
     )
 
 
+def _poison_cleared(scene: Scene) -> None:
+    scene.demo.said("dlq", "purge", "--stage", "parser", "--newer-than", "1h", "--reason", "malformed", "--yes")
+
+
 def _low_starves(scene: Scene) -> None:
     send(scene.demo.wiring(), Stage.ENRICH, *_high(0, 1_000), *low(20, "starving"), *_high(1_000, 5_000))
 
@@ -108,7 +112,14 @@ INCIDENTS = (
         _rule_mended,
     ),
     Incident("the broker is down", "servers/kafka", "reachable", _broker_down, "the broker is started", _broker_up),
-    Incident("150 messages that nobody can read", "kafka/dlq", "rate", _poison, "an hour without more of them", None),
+    Incident(
+        "150 messages that nobody can read",
+        "kafka/dlq",
+        "rate",
+        _poison,
+        "`issuetracker dlq purge --reason malformed`",
+        _poison_cleared,
+    ),
     Incident(
         "low never gets its turn",
         "redis/enrich_queue",
