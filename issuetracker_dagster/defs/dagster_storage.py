@@ -18,12 +18,11 @@ BUSY_TIMEOUT_S = 60
 """How long a statement waits for another process that writes; what Dagster has for its events."""
 
 
-class SteadyScheduleStorage(SqliteScheduleStorage):
-    """Ticks and toggles. Keeps its connections, and remembers that its schema is the present one once that was so.
+class _OneDatabase:
+    """What both storages of one database do otherwise: they keep its connections."""
 
-    Dagster's own opens a connection for each statement, and before most of them looks for a table and for a finished
-    migration, which both are there for ever once they are.
-    """
+    from_local: Any
+    _conn_string: str
 
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Any) -> Any:
@@ -35,6 +34,14 @@ class SteadyScheduleStorage(SqliteScheduleStorage):
         with _engine(self._conn_string).begin() as connection:
             yield connection
 
+
+class SteadyScheduleStorage(_OneDatabase, SqliteScheduleStorage):
+    """Ticks and toggles. Remembers that its schema is the present one, once that was so.
+
+    Dagster's own opens a connection for each statement, and before most of them looks for a table and for a finished
+    migration, which both are there for ever once they are.
+    """
+
     def has_instigators_table(self) -> bool:
         return _is_there(self._conn_string, "instigators", super().has_instigators_table)
 
@@ -45,17 +52,8 @@ class SteadyScheduleStorage(SqliteScheduleStorage):
         return _is_there(self._conn_string, migration_name, partial(super().has_built_index, migration_name))
 
 
-class SteadyRunStorage(SqliteRunStorage):
+class SteadyRunStorage(_OneDatabase, SqliteRunStorage):
     """Runs, in the same way."""
-
-    @classmethod
-    def from_config_value(cls, inst_data: Any, config_value: Any) -> Any:
-        return cls.from_local(inst_data=inst_data, **config_value)
-
-    @contextmanager
-    def connect(self) -> Iterator[Any]:
-        with _engine(self._conn_string).begin() as connection:
-            yield connection
 
     def has_run_stats_index_cols(self) -> bool:
         return _is_there(self._conn_string, "start_time", super().has_run_stats_index_cols)
