@@ -63,8 +63,11 @@ class News:
         if event.passed:
             self._failing_since.pop(key, None)
             return False
-        # By severity: a stage that was switched off and is on again is another failure, with a minute of its own.
+        # By severity: a stage that was switched off (a warning) and is on again (an error) is another failure, with a
+        # minute of its own. One that goes to and fro is told as a warning, whose time goes on.
         failures = self._failing_since.setdefault(key, {})
+        if event.severity is dg.AssetCheckSeverity.WARN:
+            failures.pop(dg.AssetCheckSeverity.ERROR, None)
         # Never later than now: a clock that was put back would have it wait for long.
         since_ms = failures[event.severity] = min(failures.get(event.severity, now_ms), now_ms)
         return now_ms - since_ms < PATIENCE_MS

@@ -18,7 +18,10 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R")
 C = TypeVar("C", dg.SensorEvaluationContext, dg.ScheduleEvaluationContext)
 
-HELP = "`issuetracker status` shows what runs, `issuetracker up` starts what is missing"
+HELP = (
+    "`issuetracker status` shows what runs, `issuetracker up` starts embedded servers that are missing; one of your own "
+    "is yours to start"
+)
 
 
 def guarded(tick: Callable[[C, Wiring], R]) -> Callable[[C, Wiring], R | dg.SkipReason]:

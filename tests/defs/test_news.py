@@ -88,16 +88,31 @@ def test_nobody_at_work_is_told_only_when_it_lasts(name: str) -> None:
     assert news.worth_telling([worked(True, name)], clock) == [worked(True, name)]
 
 
-def test_a_stage_that_is_switched_on_again_has_a_minute_until_its_workers_are_missed() -> None:
+OFF, DEAD = worked(False, severity=WARN), worked(False, severity=ERROR)
+
+
+@pytest.mark.parametrize("before", [[OFF], [DEAD, OFF]])
+def test_a_stage_that_is_switched_on_again_has_a_minute_until_its_workers_are_missed(
+    before: list[dg.AssetCheckEvaluation],
+) -> None:
     news, clock = News(), FakeClock()
-    off, starting = worked(False, severity=WARN), worked(False, severity=ERROR)
-    news.worth_telling([off], clock)
-    clock.advance(PATIENCE_MS)
-    assert news.worth_telling([off], clock) == [off]
+    for state in before:
+        news.worth_telling([state], clock)
+        clock.advance(PATIENCE_MS)
+        assert news.worth_telling([state], clock) == [state]
     clock.advance(10 * PATIENCE_MS)
-    assert news.worth_telling([starting], clock) == []
+    assert news.worth_telling([DEAD], clock) == []
     clock.advance(PATIENCE_MS)
-    assert news.worth_telling([starting], clock) == [starting]
+    assert news.worth_telling([DEAD], clock) == [DEAD]
+
+
+def test_a_stage_whose_runs_come_and_go_is_told_all_the_same() -> None:
+    news, clock = News(), FakeClock()
+    told: list[AssetEvent] = []
+    for state in (OFF, DEAD, OFF, DEAD, OFF):
+        told += news.worth_telling([state], clock)
+        clock.advance(PATIENCE_MS / 2)
+    assert told == [OFF]
 
 
 def test_a_warning_that_becomes_an_error_is_told_at_once() -> None:
