@@ -19,8 +19,8 @@ R = TypeVar("R")
 C = TypeVar("C", dg.SensorEvaluationContext, dg.ScheduleEvaluationContext)
 
 HELP = (
-    "`issuetracker status` shows what runs, `issuetracker up` starts embedded servers that are missing; one of your own "
-    "is yours to start"
+    "`issuetracker status` shows what runs, `issuetracker up` starts embedded servers that are missing; one of your "
+    "own is yours to start"
 )
 
 
