@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 
 import click
 import msgspec
@@ -10,7 +11,9 @@ from rich.live import Live
 
 from issuetracker_dagster.cli.keys import pressed
 from issuetracker_dagster.cli.seed_arguments import interval
+from issuetracker_dagster.cli.switched_off import SwitchedOff
 from issuetracker_dagster.cli.top_table import shown
+from issuetracker_dagster.model.overview import Overview
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.lookout import Lookout
 from issuetracker_dagster.wiring.parts import Wiring
@@ -18,6 +21,8 @@ from issuetracker_dagster.wiring.parts import Wiring
 ONCE_S = 15.0
 """How long a single look waits for servers: a Redis or Kafka that is out says so within that time."""
 _LEAST_MS = 500
+Look = Callable[[float], Overview]
+"""The figures of the moment, within so many seconds."""
 
 
 @click.command()
@@ -36,41 +41,46 @@ def top(every: int, once: bool, as_json: bool) -> None:
     """
     if every < _LEAST_MS:
         raise click.BadParameter(f"at least {_LEAST_MS}ms", param_hint="--interval")
-    lookout = Lookout(Wiring(Settings()))
+    settings = Settings()
+    lookout, switched_off = Lookout(Wiring(settings)), SwitchedOff(settings.home)
+
+    def look(within_s: float) -> Overview:
+        return switched_off.marked(lookout.look(within_s))
+
     try:
         if once:
-            _print(lookout, ONCE_S, Console(), as_json=as_json)
+            _print(look, ONCE_S, Console(), as_json=as_json)
         elif as_json or not sys.stdout.isatty():
-            _print_on(lookout, every / 1000, as_json=as_json)
+            _print_on(look, every / 1000, as_json=as_json)
         else:
-            _live(lookout, every / 1000)
+            _live(look, every / 1000)
     except KeyboardInterrupt:
         return
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone: nobody is left to be told
 
 
-def _print(lookout: Lookout, within_s: float, output: Console, *, as_json: bool) -> None:
-    overview = lookout.look(within_s)
+def _print(look: Look, within_s: float, output: Console, *, as_json: bool) -> None:
+    overview = look(within_s)
     if as_json:
         click.echo(msgspec.json.encode(overview))
     else:
         output.print(shown(overview))
 
 
-def _print_on(lookout: Lookout, every_s: float, *, as_json: bool) -> None:
+def _print_on(look: Look, every_s: float, *, as_json: bool) -> None:
     output = Console()
     while True:
         due = time.monotonic() + every_s
-        _print(lookout, every_s, output, as_json=as_json)
+        _print(look, every_s, output, as_json=as_json)
         time.sleep(max(0.0, due - time.monotonic()))
 
 
-def _live(lookout: Lookout, every_s: float) -> None:
+def _live(look: Look, every_s: float) -> None:
     with pressed() as key, Live(screen=True, auto_refresh=False) as screen:
         while True:
             due = time.monotonic() + every_s
-            screen.update(shown(lookout.look(every_s), every_s=every_s), refresh=True)
+            screen.update(shown(look(every_s), every_s=every_s), refresh=True)
             # Keys that do nothing mustn't bring the next look forward.
             while (left_s := due - time.monotonic()) > 0:
                 if key(left_s) == "q":

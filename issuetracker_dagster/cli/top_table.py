@@ -74,7 +74,7 @@ def _workers(stage: StageView) -> Text:
     workers = stage.workers
     alive = _UNKNOWN if workers.alive is None else str(workers.alive)
     mode = "waits" if workers.waiting else "+".join(workers.modes)
-    if not workers.wanted:
+    if workers.is_off or not workers.wanted:
         mode = "off"
     missing = workers.alive is not None and workers.alive < workers.wanted
     return Text(f"{alive}/{workers.wanted} {mode}".rstrip(), "red" if missing else "")

@@ -35,13 +35,15 @@ class BandView(msgspec.Struct, frozen=True, kw_only=True):
 class WorkersView(msgspec.Struct, frozen=True, kw_only=True):
     """The worker runs of a stage: alive by their heartbeats, wanted by the settings, and where their work comes from:
     `queue`, `direct` (Kafka), `starting`; `paused` when nearly all of its messages died. `waiting` are those that met a
-    server that was out in the last half minute.
+    server that was out in the last half minute. `is_off`: whether its toggle is off; None when nobody is missing,
+    nobody has moved it, or it can't be told.
     """
 
     alive: int | None = None
     wanted: int = 0
     modes: tuple[str, ...] = ()
     waiting: int = 0
+    is_off: bool | None = None
 
 
 class StageView(msgspec.Struct, frozen=True, kw_only=True):

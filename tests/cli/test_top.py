@@ -20,6 +20,7 @@ from issuetracker_dagster.wiring.lookout import Lookout
 from tests.cli.servers import NOBODY, Operator, at_servers, content_entry, content_message
 from tests.cli.terminal import Terminal
 from tests.cli.tmux import COLUMNS, LINES, Screen, screen
+from tests.cli.toggles import switches
 from tests.dead_letters import lying, written
 from tests.waiting import eventually
 
@@ -68,7 +69,7 @@ def test_one_look_tells_what_is_where(at: Operator) -> None:
     assert (enrich["leased"], enrich["delayed"], enrich["outbox"], enrich["unread"]) == (1, 0, 0, 0)
     assert [band["ready"] for band in enrich["bands"]] == [0, 0, 1]
     assert enrich["bands"][2]["oldest_age_ms"] >= 0
-    assert enrich["workers"] == {"alive": 1, "wanted": 1, "modes": ["queue"], "waiting": 0}
+    assert enrich["workers"] == {"alive": 1, "wanted": 1, "modes": ["queue"], "waiting": 0, "is_off": None}
     assert [band["unread"] for band in of(found, "fetch")["bands"]] == [0, 0, 3]
     assert (of(found, "fetch")["unread"], of(found, "parser")["unread"]) == (3, 2)
     assert (found["retries"], found["frontier"], found["relay_silent_ms"]) == (1, 0, None)
@@ -121,8 +122,25 @@ def test_silent_workers_are_missing_and_switched_off_ones_arent_wanted(
     monkeypatch.setenv("WORKER_HEARTBEAT", "1ms")
     monkeypatch.setenv("STAGES_ENRICH_ENABLED", "false")
     found = eventually(lambda: (f := looked(at.terminal)) and of(f, "parser")["workers"]["alive"] == 0 and f)
-    assert of(found, "parser")["workers"] == {"alive": 0, "wanted": 1, "modes": [], "waiting": 0}
+    assert of(found, "parser")["workers"] == {
+        "alive": 0, "wanted": 1, "modes": [], "waiting": 0, "is_off": None,
+    }  # fmt: skip
     assert of(found, "enrich")["workers"]["wanted"] == 0
+
+
+def test_a_stage_without_workers_is_off_when_its_toggle_is(
+    without_kafka: Operator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    with switches(tmp_path / "dagster") as switch:
+        switch("parser_workers", False)
+        without_kafka.wiring.heartbeats.beat("validate", 0, "run", {"mode": "queue"})
+        switch("validate_workers", False)
+        found = looked(without_kafka.terminal)
+        off = {stage: of(found, stage)["workers"]["is_off"] for stage in ("fetch", "parser", "validate")}
+        # Nobody has moved that of fetch, and validate's worker still lives.
+        assert off == {"fetch": None, "parser": True, "validate": None}
+        assert "0/1 off" in without_kafka.terminal.does("top", "--once")
 
 
 def test_rates_come_from_counters_between_two_looks(without_kafka: Operator) -> None:
