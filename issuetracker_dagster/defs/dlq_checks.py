@@ -139,7 +139,7 @@ def look_at_dlq(wiring: Wiring) -> tuple[list[dg.AssetObservation | dg.AssetChec
     health = dlq_health(wiring)
     figures = {"letters_last_hour": health.total, "unindexed": health.unindexed}
     judged = [as_evaluation(judge(health, wiring.settings.check)) for judge in JUDGES.values()]
-    return [dg.AssetObservation(DLQ, metadata=figures), *judged], f"{health.total} letters in the last hour"
+    return [dg.AssetObservation(DLQ, metadata=figures), *judged], f"{health.total} open letters of the last hour"
 
 
 def look_at_pauses(wiring: Wiring) -> tuple[list[dg.AssetCheckEvaluation], str]:
