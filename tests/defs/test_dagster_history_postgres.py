@@ -1,6 +1,5 @@
 """The same purge where Dagster keeps its history in PostgreSQL: no files but captured output, and rows there once."""
 
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,26 +16,15 @@ from issuetracker_dagster.defs.history import dagster_sweeps, purged
 from issuetracker_dagster.defs.run_history import OrphanSweep, RunSweep, run_files
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.model.history import Removed
-from issuetracker_dagster.ports.history import Sweep
 from issuetracker_dagster.settings.load import Settings
 from issuetracker_dagster.wiring.parts import Wiring
+from tests.defs.dagster_past import DAY_MS, KEY, now_ms, short_job, swept
 from tests.migrated import sqlite_at
 from tests.services import Postgres
 
 pytestmark = pytest.mark.services
 
-DAY_MS, HOUR_MS = 86_400_000, 3_600_000
-KEY = dg.AssetKey(["sql", "issues"])
-
-
-@dg.op
-def says_something() -> None:
-    print("something")
-
-
-@dg.job
-def short_job() -> None:
-    says_something()
+HOUR_MS = 3_600_000
 
 
 @pytest.fixture(params=["UTC", "America/Los_Angeles"])
@@ -54,17 +42,6 @@ def instance(dsn: str, tmp_path: Path) -> Iterator[dg.DagsterInstance]:
     overrides = {"storage": {"postgres": {"postgres_url": dsn}}}
     with dg.instance_for_test(temp_dir=str(tmp_path), overrides=overrides) as made:
         yield made
-
-
-def now_ms() -> int:
-    return int(time.time() * 1000)
-
-
-def swept(sweep: Sweep, at_ms: int) -> Removed:
-    removed = Removed()
-    while (found := sweep.step(at_ms)) is not None:
-        removed += found
-    return removed
 
 
 def rows(dsn: str, table: str) -> int:
