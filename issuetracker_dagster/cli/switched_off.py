@@ -23,7 +23,7 @@ class SwitchedOff:
 
     def marked(self, overview: Overview) -> Overview:
         """The overview, with what is known of the toggles of stages that miss workers."""
-        if not any(map(_misses_workers, overview.stages)):
+        if not any(stage.workers.are_missing for stage in overview.stages):
             return overview
         if time.monotonic() - self._looked_at > LOOK_S:
             self._toggles = self._read()
@@ -32,7 +32,7 @@ class SwitchedOff:
 
     def _of(self, stage: StageView) -> StageView:
         is_on = self._toggles.get(f"{stage.stage}_workers")
-        if is_on is None or not _misses_workers(stage):
+        if is_on is None or not stage.workers.are_missing:
             return stage
         return replace(stage, workers=replace(stage.workers, is_off=not is_on))
 
@@ -45,7 +45,3 @@ class SwitchedOff:
             return toggle_states(folder) if folder else {}
         except Unavailable:
             return {}
-
-
-def _misses_workers(stage: StageView) -> bool:
-    return stage.workers.alive is not None and stage.workers.alive < stage.workers.wanted

@@ -76,8 +76,7 @@ def _workers(stage: StageView) -> Text:
     mode = "waits" if workers.waiting else "+".join(workers.modes)
     if workers.is_off or not workers.wanted:
         mode = "off"
-    missing = workers.alive is not None and workers.alive < workers.wanted
-    return Text(f"{alive}/{workers.wanted} {mode}".rstrip(), "red" if missing else "")
+    return Text(f"{alive}/{workers.wanted} {mode}".rstrip(), "red" if workers.are_missing else "")
 
 
 def _lines(overview: Overview) -> Iterator[tuple[str, Text]]:

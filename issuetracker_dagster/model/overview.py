@@ -45,6 +45,11 @@ class WorkersView(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int = 0
     is_off: bool | None = None
 
+    @property
+    def are_missing(self) -> bool:
+        """Whether fewer are known to live than are wanted."""
+        return self.alive is not None and self.alive < self.wanted
+
 
 class StageView(msgspec.Struct, frozen=True, kw_only=True):
     """One stage. `unread` are the messages of its topics that its group hasn't read, `handled_per_s` what its workers
