@@ -19,7 +19,7 @@ BUSY_TIMEOUT_S = 60
 
 
 class _OneDatabase:
-    """What both storages of one database do otherwise: they keep its connections."""
+    """What both storages of one database do otherwise: they keep its connections, and look at its schema once."""
 
     from_local: Any
     _conn_string: str
@@ -27,7 +27,13 @@ class _OneDatabase:
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Any) -> Any:
         # Dagster's own names its class here.
-        return cls.from_local(inst_data=inst_data, **config_value)
+        opened = (cls, config_value["base_dir"])
+        if opened in _databases:
+            made: Any = cls
+            return made(_databases[opened], inst_data)
+        storage = cls.from_local(inst_data=inst_data, **config_value)
+        _databases[opened] = storage._conn_string
+        return storage
 
     @contextmanager
     def connect(self) -> Iterator[Any]:
@@ -107,6 +113,8 @@ class SteadyEventLogStorage(SqliteEventLogStorage):
         return self.conn_string_for_shard(INDEX_SHARD_NAME)
 
 
+_databases: dict[tuple[type, str], str] = {}
+"""What this process has opened, by class and folder: the schema is there from then on."""
 _known: set[tuple[str, str]] = set()
 """What is there, by the database. Of the whole process: a tick that is given a resource opens its storages anew."""
 
