@@ -62,15 +62,15 @@ class DeadLetterRow(Table):
 
 
 class MessageTraceRow(Table):
-    """What happened to a message, one line a step."""
+    """What happened to a message, one line a step. No index: each line would write pages all over it (decision 0225)."""
 
     __tablename__ = "message_trace"
-    __table_args__ = (Index(None, "root_id", "trace_row_id"), KEEP_IDS)
+    __table_args__ = (KEEP_IDS,)
 
     trace_row_id: Mapped[Id]
     root_id: Mapped[str]
     generation: Mapped[int]
-    trace_id: Mapped[str] = mapped_column(index=True)
+    trace_id: Mapped[str]
     stage: Mapped[str]
     action: Mapped[str]
     detail: Mapped[str]
@@ -85,7 +85,7 @@ class PublishedRecentRow(Table):
 
     published_id: Mapped[Id]
     url: Mapped[str]
-    host: Mapped[str] = mapped_column(index=True)
+    host: Mapped[str]
     source: Mapped[str]
     target_type: Mapped[str]
     priority: Mapped[Small]
