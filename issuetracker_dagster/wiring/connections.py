@@ -35,8 +35,8 @@ T = TypeVar("T")
 
 FRONTIER_LIMITS = QueueLimits(max_deliveries=1_000)
 """Out of reach: poison among crawl jobs is found by their starts; a delivery here may just be a place on a shelf."""
-BATCH_LINGER_MS = 4
-"""About what the client takes to accept a hundred records."""
+BATCH_LINGER_MS = 100
+"""More than the client takes to accept a hundred records, after which it is told to send."""
 TOPICS_RETRY_S = 5.0
 """How long a failed try to reach Kafka stands for the tries of everybody."""
 

@@ -18,6 +18,7 @@ from issuetracker_dagster.adapters.kafka.connection import (
     failure_text,
 )
 from issuetracker_dagster.adapters.kafka.letting_go import let_go
+from issuetracker_dagster.adapters.kafka.partitioner import KeyPartitioner
 from issuetracker_dagster.errors import PublishFailed, RecordsRefused
 from issuetracker_dagster.model.message import Outgoing
 from issuetracker_dagster.model.stage import Topic
@@ -41,8 +42,8 @@ class KafkaTopicProducer:
     """`Producer` with acks from all replicas and idempotence. Thread-safe; connects at the first `publish`.
 
     `timeout_ms` bounds the wait for acknowledgements; connecting takes up to three seconds more. `linger_ms` is for who
-    publishes by the batch: the client sends nothing before, so that a batch is one request. Without it the first record
-    goes alone, and the next request waits for its answer.
+    publishes by the batch: the client sends nothing before all of it is there, or for so long, so that a batch is one
+    request. Without it the first record goes alone, and the next request waits for its answer.
     """
 
     def __init__(self, connection: KafkaConnection, *, timeout_ms: int = 30_000, linger_ms: int = 0) -> None:
@@ -90,6 +91,8 @@ class KafkaTopicProducer:
                     too_large.append(current)
                 else:
                     sent.append((current, self._send(client, current)))
+            if self._linger_ms:
+                client.flush(self._timeout_ms / 1000)
             for current, future in sent:
                 try:
                     # Most are done by the time the first one is; asking them is much cheaper than waiting.
@@ -136,6 +139,7 @@ class KafkaTopicProducer:
             "max_block_ms": min(self._timeout_ms, 10_000),
             "delivery_timeout_ms": self._timeout_ms,
             "linger_ms": self._linger_ms,
+            "partitioner": KeyPartitioner(),
             "metrics_enabled": False,
         }
         # The client insists that one request may not outlast the delivery.
