@@ -6,6 +6,7 @@ through is in `drain_batch`, what one buffer goes through in `drain_band`.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from issuetracker_dagster.errors import StaleLease, Unavailable
 from issuetracker_dagster.flow.drain_band import BandDrain, DrainParts
@@ -97,8 +98,10 @@ class BufferDrainer:
         hold = self._locks.acquire(DRAIN_LOCK, LOCK_TTL_MS)
         if hold is None:
             return self._tally.summary(BUSY)
+        threads = ThreadPoolExecutor(1, "drain-publish")
         bands = [
-            BandDrain(topic, _band(topic), buffer, self._parts, self._tally) for topic, buffer in self._buffers.items()
+            BandDrain(topic, _band(topic), buffer, self._parts, self._tally, threads)
+            for topic, buffer in self._buffers.items()
         ]
         deadline = self._clock.monotonic() + duration_ms / 1000
         run = _Run(bands, hold, self._locks, self._switch, self._clock, deadline, accepts, control)
@@ -106,6 +109,7 @@ class BufferDrainer:
         try:
             reason = run.work()
         finally:
+            threads.shutdown()  # a run that is interrupted leaves nothing on its way while it puts things back
             for band in bands:
                 band.leave()
             run.release()

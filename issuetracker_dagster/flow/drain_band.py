@@ -1,16 +1,17 @@
 """One buffer on its way into its crawl topic: what a dead drainer left, then batch after batch while there is room.
 
-Publish, wait for the broker, then remove. A batch that the broker refuses waits in the retry set under its own
-identities, and nothing behind it leaves the buffer until it is out of there.
+Publish, wait for the broker, and decode what comes next meanwhile; then remove. A batch that the broker refuses waits
+in the retry set under its own identities, and nothing behind it leaves the buffer until it is out of there.
 """
 
 import logging
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 
 import msgspec
 
 from issuetracker_dagster.errors import LagUnknown, PublishFailed, Unavailable
-from issuetracker_dagster.flow.drain_batch import BatchPublisher, Job, sort_entries
+from issuetracker_dagster.flow.drain_batch import BatchPublisher, Job, NextInLine
 from issuetracker_dagster.flow.drain_refused import RefusedBatch
 from issuetracker_dagster.model.drain import DrainTally
 from issuetracker_dagster.model.trace import Action, action
@@ -44,15 +45,22 @@ class DrainParts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BandDrain:
-    """The drain of one band in one run; used from one thread, under the drain lock. `begin` comes first."""
+    """The drain of one band in one run; used from one thread, under the drain lock. `begin` comes first.
 
-    def __init__(self, topic: str, band: str, buffer: Buffer, parts: DrainParts, tally: DrainTally) -> None:
+    `threads` has one for the batch that is being published, and outlives this.
+    """
+
+    def __init__(
+        self, topic: str, band: str, buffer: Buffer, parts: DrainParts, tally: DrainTally, threads: Executor
+    ) -> None:
         self._topic = topic
         self._band = band
         self._buffer = buffer
         self._parts = parts
         self._tally = tally
         self._clock = parts.clock
+        self._threads = threads
+        self._next = NextInLine(buffer)
         self._publisher = BatchPublisher(
             band,
             buffer.name,
@@ -104,11 +112,10 @@ class BandDrain:
         """Leave nothing in hand. Without Redis the next epoch recovers it."""
         self._refused.moving()
         try:
-            if self._settled is not None:
-                self._buffer.done(self._settled)
-            elif self._taken:
+            self._remove()
+            if self._taken:
                 self._buffer.put_back(self._epoch)
-            self._settled, self._taken = None, False
+                self._taken = False
         except Unavailable as error:
             logger.warning(
                 "what was taken from %s waits for the next drainer: %s",
@@ -127,21 +134,18 @@ class BandDrain:
             return self._growing_ms(self._full)
         self._full = 0
         while room > 0 and go_on():
-            self._taken = True
-            entries = self._buffer.take(self._epoch, min(room, self._parts.batch))
+            entries = self._take(min(room, self._parts.batch))
             if not entries:
-                self._taken = False
                 return min(LOOK_MS, self._parts.interval_ms)
             if wait_ms := self._move(entries):
                 return wait_ms
             room -= len(entries)
+        self._remove()
         return 0
 
     def _is_ready(self) -> bool:
         """Whether there is anything to drain and nothing that has to be waited for first."""
-        if self._settled is not None:
-            self._buffer.done(self._settled)
-            self._settled, self._taken = None, False
+        self._remove()
         if not self._recovered:
             self._recover()
         self.is_empty = not self._buffer.state().backlog
@@ -166,31 +170,46 @@ class BandDrain:
     def _lag(self) -> int:
         return sum(self._parts.lag.lag(self._parts.group, [self._topic]).values())
 
+    def _take(self, limit: int) -> Sequence[bytes]:
+        """The next batch; one that is settled is removed by the same call."""
+        take = self._buffer.take if self._settled is None else self._buffer.advance
+        self._taken = True
+        entries = take(self._epoch, limit)
+        self._settled, self._taken = None, bool(entries)
+        return entries
+
     def _move(self, entries: Sequence[bytes]) -> int:
-        """Publish a batch, then remove it; how many milliseconds to stand still, 0 when it went well."""
-        jobs, undecodable = sort_entries(entries)
+        """Publish a batch; how many milliseconds to stand still, 0 when it went well and can be removed."""
+        jobs, undecodable = self._next.sort(entries)
         try:
             self._publisher.bury(undecodable)
         except PublishFailed as error:
             # These can't wait in the retry set, which keeps messages only.
             return self._stand_still(len(entries), error)
         try:
-            self._publisher.publish(jobs)
+            self._publish(jobs)
         except PublishFailed as error:
             if not self._refused.set_aside(jobs, error):
                 return self._stand_still(len(entries), error)
+            self._settled = self._epoch
             self._remove()
             return min(LOOK_MS, self._parts.interval_ms)
+        # Noted first: when removing fails, the next cycle does it instead of publishing the batch again.
+        self._settled = self._epoch
         self._standstills = 0
         self._refused.moving()
-        self._remove()
         return 0
 
+    def _publish(self, jobs: Sequence[Job]) -> None:
+        answer = self._threads.submit(self._publisher.publish, jobs)
+        self._next.look(self._parts.batch)
+        answer.result()
+
     def _remove(self) -> None:
-        # Noted first: when this fails, the next cycle removes the batch instead of publishing it again.
-        self._settled = self._epoch
-        self._buffer.done(self._epoch)
-        self._settled, self._taken = None, False
+        """Forget what is settled."""
+        if self._settled is not None:
+            self._buffer.done(self._settled)
+            self._settled = None
 
     def _stand_still(self, count: int, error: PublishFailed) -> int:
         """Put the batch in hand back to the head of the line, in order; how many milliseconds to wait.

@@ -14,6 +14,7 @@ from issuetracker_dagster.model.headers import headers_from_raw
 from issuetracker_dagster.model.message import Message, Outgoing
 from issuetracker_dagster.model.stage import Stage
 from issuetracker_dagster.model.trace import action
+from issuetracker_dagster.ports.buffer import Buffer
 from issuetracker_dagster.ports.clock import Clock
 from issuetracker_dagster.ports.locks import IngestionLock
 from issuetracker_dagster.ports.topics import Producer
@@ -42,6 +43,29 @@ def sort_entries(entries: Sequence[bytes]) -> tuple[list[Job], list[tuple[bytes,
         except Malformed as error:
             undecodable.append((entry, str(error)))
     return jobs, undecodable
+
+
+class NextInLine:
+    """What lies next in a buffer, decoded while the batch before it is on its way. It may leave the buffer otherwise
+    meanwhile, so what was taken counts, and this is only where it has been decoded already.
+    """
+
+    def __init__(self, buffer: Buffer) -> None:
+        self._buffer = buffer
+        self._entries: Sequence[bytes] = ()
+        self._sorted = sort_entries(())
+
+    def look(self, limit: int) -> None:
+        """Decode up to `limit` entries ahead."""
+        try:
+            self._entries = self._buffer.peek(limit)
+        except Unavailable:
+            self._entries = ()  # whoever takes them is told
+        self._sorted = sort_entries(self._entries)
+
+    def sort(self, entries: Sequence[bytes]) -> tuple[list[Job], list[tuple[bytes, str]]]:
+        """As `sort_entries`."""
+        return self._sorted if entries == self._entries else sort_entries(entries)
 
 
 def by_arrival(jobs: Sequence[Job], error: PublishFailed) -> tuple[list[Job], list[Job]]:

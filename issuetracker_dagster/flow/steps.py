@@ -80,12 +80,12 @@ class Steps:
         """Jobs left the buffer: the broker has them."""
         at_ms = self._clock.now_ms()
         lines = []
+        for label, count in _by_priority(job.message.headers.priority for job in jobs).items():
+            self._meter.count("issuetracker_drained_total", label, amount=count)
         for job in jobs:
-            label, waited_ms = LABELS[job.message.headers.priority], at_ms - job.buffered_ms
-            self._meter.count("issuetracker_drained_total", label)
-            self._meter.observe("issuetracker_drain_dwell_seconds", waited_ms / 1000, label)
-            detail = f"after {about_duration(waited_ms)} in the buffer"
-            lines.append(line(job.message.headers, "drain.published", at_ms, detail=detail))
+            headers, waited_ms = job.message.headers, at_ms - job.buffered_ms
+            self._meter.observe("issuetracker_drain_dwell_seconds", waited_ms / 1000, LABELS[headers.priority])
+            lines.append(line(headers, "drain.published", at_ms, detail=_in_the_buffer(waited_ms // 1000)))
         self._trace.note(lines)
 
     @harmless
@@ -198,6 +198,11 @@ class Steps:
 
 def _by_priority(priorities: Iterable[Priority]) -> dict[str, int]:
     return {LABELS[priority]: count for priority, count in Counter(priorities).items()}
+
+
+@functools.lru_cache(256)
+def _in_the_buffer(seconds: int) -> str:
+    return f"after {about_duration(1000 * seconds)} in the buffer"
 
 
 def _note(letter: Outgoing, name: str) -> str:

@@ -1,7 +1,7 @@
 """The buffer before Kafka: normal and low crawl jobs wait here while the crawl topics are long.
 
-Order of a drain: `recover` once, then `take`, publish, `done`; killed anywhere, the next epoch's `recover` puts what
-was taken back to the head. All raise `Unavailable` when Redis is out.
+Order of a drain: `recover` once, then `take`, publish, `advance`, publish, and `done` in the end; killed anywhere, the
+next epoch's `recover` puts what was taken back to the head. All raise `Unavailable` when Redis is out.
 """
 
 from collections.abc import Sequence
@@ -40,6 +40,12 @@ class Buffer(Protocol):
         Taken and not `done` yet, the same ones are returned again, so that a lost reply loses nothing. Raises
         `StaleLease` when a newer epoch has been here.
         """
+
+    def peek(self, limit: int) -> Sequence[bytes]:
+        """Up to `limit` of the oldest in line, oldest first; they stay there."""
+
+    def advance(self, epoch: int, limit: int) -> Sequence[bytes]:
+        """`done` and `take` in one round trip, repeatable as they are; a fenced epoch is done with nothing."""
 
     def done(self, epoch: int) -> None:
         """What this epoch took is in Kafka, or kept elsewhere: forget it. Repeatable; harmless for a fenced epoch."""

@@ -39,6 +39,37 @@ def test_what_isnt_done_is_taken_again(buffer: Buffer) -> None:
     assert names(buffer.take(1, 9)) == "cd"
 
 
+def test_an_advance_forgets_what_is_done_and_takes_what_comes_next(buffer: Buffer) -> None:
+    buffer.push(entries("abcde"))
+    assert names(buffer.take(1, 2)) == "ab"
+    assert names(buffer.advance(1, 2)) == "cd"
+    assert names(buffer.take(1, 9)) == "cd"
+    assert names(buffer.advance(1, 9)) == "e"
+    assert buffer.state().backlog == 1
+    assert buffer.advance(1, 9) == ()
+    assert buffer.state() == BufferState()
+
+
+def test_16_an_advance_of_a_fenced_drainer_neither_forgets_nor_takes(buffer: Buffer) -> None:
+    buffer.push(entries("abc"))
+    buffer.take(5, 1)
+    buffer.take(6, 1)
+    with pytest.raises(StaleLease, match=r"epoch 5 .* by 6"):
+        buffer.advance(5, 1)
+    assert buffer.recover(7) == 2
+    assert drained(buffer, 7) == "abc"
+
+
+def test_a_peek_leaves_everything_where_it_is(buffer: Buffer) -> None:
+    assert buffer.peek(5) == ()
+    buffer.push(entries("abcd"))
+    assert [names(buffer.peek(limit)) for limit in (0, 2, 9)] == ["", "ab", "abcd"]
+    buffer.take(1, 1)
+    assert names(buffer.peek(2)) == "bc"
+    assert buffer.put_back(1) == 1
+    assert drained(buffer, 1) == "abcd"
+
+
 def test_a_take_of_nothing_is_empty(buffer: Buffer) -> None:
     assert buffer.take(1, 5) == ()
     buffer.push(entries("a"))

@@ -57,6 +57,22 @@ class BufferMachine(RuleBasedStateMachine):
         for _ in range(2):
             assert list(self.buffer.take(epoch, limit)) == self.draining.get(epoch, [])
 
+    @rule(epoch=EPOCHS, limit=st.integers(0, 5))
+    def advance(self, epoch: int, limit: int) -> None:
+        # A drainer advances past what it took itself, so not past what another one left under its epoch.
+        if self.is_fenced(epoch, lambda: self.buffer.advance(epoch, limit)):
+            return
+        self.unpublished -= set(self.draining.pop(epoch, []))
+        if self.line[:limit]:
+            self.draining[epoch] = self.line[:limit]
+            del self.line[:limit]
+        assert list(self.buffer.advance(epoch, limit)) == self.draining.get(epoch, [])
+        assert list(self.buffer.take(epoch, limit)) == self.draining.get(epoch, [])
+
+    @rule(limit=st.integers(0, 5))
+    def peek(self, limit: int) -> None:
+        assert list(self.buffer.peek(limit)) == self.line[:limit]
+
     @rule(epoch=EPOCHS)
     def done(self, epoch: int) -> None:
         for _ in range(2):

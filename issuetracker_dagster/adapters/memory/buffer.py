@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 
 from issuetracker_dagster.errors import StaleLease
 from issuetracker_dagster.model.buffer import BufferState, buffered_ms_of
@@ -47,12 +48,17 @@ class MemoryBuffer:
     def take(self, epoch: int, limit: int) -> Sequence[bytes]:
         with self._lock:
             self._fence(epoch)
-            if epoch not in self._draining:
-                taken = [self._line.popleft() for _ in range(min(limit, len(self._line)))]
-                if not taken:
-                    return ()
-                self._draining[epoch] = taken
-            return tuple(self._draining[epoch])
+            return self._take(epoch, limit)
+
+    def peek(self, limit: int) -> Sequence[bytes]:
+        with self._lock:
+            return tuple(islice(self._line, max(limit, 0)))
+
+    def advance(self, epoch: int, limit: int) -> Sequence[bytes]:
+        with self._lock:
+            self._fence(epoch)
+            self._draining.pop(epoch, None)
+            return self._take(epoch, limit)
 
     def done(self, epoch: int) -> None:
         with self._lock:
@@ -100,6 +106,14 @@ class MemoryBuffer:
 
     def resume(self, epoch: int) -> None:
         self.pause(epoch, ())
+
+    def _take(self, epoch: int, limit: int) -> Sequence[bytes]:
+        if epoch not in self._draining:
+            taken = [self._line.popleft() for _ in range(min(limit, len(self._line)))]
+            if not taken:
+                return ()
+            self._draining[epoch] = taken
+        return tuple(self._draining[epoch])
 
     def _fence(self, epoch: int) -> None:
         self._check(epoch)

@@ -89,18 +89,18 @@ class RedisBuffer:
         return returned
 
     def take(self, epoch: int, limit: int) -> Sequence[bytes]:
-        keys = [self._key, self._epoch, self._drains, self._draining(epoch)]
-        args = [str(epoch), str(limit), secrets.token_hex(8)]
-        newer, *answer = script("buffer_take").run(self._client, keys, args)
-        self._check(epoch, newer)
-        word, entries = answer
-        self._taken = (epoch, word)
-        return tuple(entries)
+        return self._take(epoch, limit, done=b"")
+
+    def peek(self, limit: int) -> Sequence[bytes]:
+        return self._first(self._key, limit, "buffer_peek")
+
+    def advance(self, epoch: int, limit: int) -> Sequence[bytes]:
+        return self._take(epoch, limit, done=self._word_of(epoch))
 
     def done(self, epoch: int) -> None:
-        taken_by, word = self._taken
-        args: list[str | bytes] = [str(epoch), word if taken_by == epoch else b""]
-        script("buffer_done").run(self._client, [self._drains, self._draining(epoch)], args)
+        script("buffer_done").run(
+            self._client, [self._drains, self._draining(epoch)], [str(epoch), self._word_of(epoch)]
+        )
 
     def put_back(self, epoch: int) -> int:
         try:
@@ -120,10 +120,7 @@ class RedisBuffer:
         )
 
     def outbox(self, limit: int) -> Sequence[bytes]:
-        if limit <= 0:
-            return ()
-        with redis_errors("buffer_outbox"):
-            return tuple(command(self._client, "LRANGE", self._outbox, "0", str(limit - 1)))
+        return self._first(self._outbox, limit, "buffer_outbox")
 
     def outbox_remove(self, entries: Sequence[bytes]) -> int:
         removed = 0
@@ -144,6 +141,26 @@ class RedisBuffer:
 
     def resume(self, epoch: int) -> None:
         self.pause(epoch, ())
+
+    def _take(self, epoch: int, limit: int, *, done: bytes) -> Sequence[bytes]:
+        keys = [self._key, self._epoch, self._drains, self._draining(epoch)]
+        args = [str(epoch), str(limit), secrets.token_hex(8), done]
+        newer, *answer = script("buffer_take").run(self._client, keys, args)
+        self._check(epoch, newer)
+        word, entries = answer
+        self._taken = (epoch, word)
+        return tuple(entries)
+
+    def _word_of(self, epoch: int) -> bytes:
+        """That of the batch which this epoch took last; empty when another took since, or none did."""
+        taken_by, word = self._taken
+        return word if taken_by == epoch else b""
+
+    def _first(self, key: str, limit: int, call: str) -> Sequence[bytes]:
+        if limit <= 0:
+            return ()
+        with redis_errors(call):
+            return tuple(command(self._client, "LRANGE", key, "0", str(limit - 1)))
 
     def _draining(self, epoch: int) -> str:
         return f"{self._tag}draining:{epoch}"
