@@ -1,4 +1,4 @@
-"""The partition of a record by its key: the client's own choice, with the hashes of keys remembered, as hosts repeat."""
+"""The partition of a record by its key: the client's own choice, with hashes of keys remembered, as hosts repeat."""
 
 from functools import lru_cache
 from typing import Any

@@ -98,9 +98,8 @@ class RedisBuffer:
         return self._take(epoch, limit, done=self._word_of(epoch))
 
     def done(self, epoch: int) -> None:
-        script("buffer_done").run(
-            self._client, [self._drains, self._draining(epoch)], [str(epoch), self._word_of(epoch)]
-        )
+        args: list[str | bytes] = [str(epoch), self._word_of(epoch)]
+        script("buffer_done").run(self._client, [self._drains, self._draining(epoch)], args)
 
     def put_back(self, epoch: int) -> int:
         try:
@@ -144,7 +143,7 @@ class RedisBuffer:
 
     def _take(self, epoch: int, limit: int, *, done: bytes) -> Sequence[bytes]:
         keys = [self._key, self._epoch, self._drains, self._draining(epoch)]
-        args = [str(epoch), str(limit), secrets.token_hex(8), done]
+        args: list[str | bytes] = [str(epoch), str(limit), secrets.token_hex(8), done]
         newer, *answer = script("buffer_take").run(self._client, keys, args)
         self._check(epoch, newer)
         word, entries = answer

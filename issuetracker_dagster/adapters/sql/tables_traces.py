@@ -62,7 +62,7 @@ class DeadLetterRow(Table):
 
 
 class MessageTraceRow(Table):
-    """What happened to a message, one line a step. No index: each line would write pages all over it (decision 0225)."""
+    """What happened to a message, one line a step. Without an index, which each line would write to (decision 0225)."""
 
     __tablename__ = "message_trace"
     __table_args__ = (KEEP_IDS,)
