@@ -28,7 +28,9 @@ from issuetracker_dagster.ports.topics import Producer
 
 logger = logging.getLogger(__name__)
 
-LOOK_S = 0.1
+LOOK_S, QUIET_LOOK_S = 0.1, 0.25
+"""How often due hosts are looked for, and how often once nothing was due for ten looks: each is a call to Redis."""
+QUIET_AFTER = 10
 REAP_EVERY_S = 5.0
 NO_ROOM_DELAY_MS = 300
 
@@ -70,6 +72,7 @@ class FrontierFeed:
 
     def _run(self) -> None:
         next_reap = next_extension = self._clock.monotonic()
+        in_vain = 0
         while not self._stop.is_set():
             try:
                 if self._clock.monotonic() >= next_reap:
@@ -78,8 +81,9 @@ class FrontierFeed:
                 if self._clock.monotonic() >= next_extension:
                     self._extend_waiting()
                     next_extension = self._clock.monotonic() + self._lease_ms / 3000
-                if not self._hand_over():
-                    self._stop.wait(LOOK_S)
+                in_vain = 0 if self._hand_over() else in_vain + 1
+                if in_vain:
+                    self._stop.wait(LOOK_S if in_vain <= QUIET_AFTER else QUIET_LOOK_S)
             except TransientError as error:
                 logger.warning("the frontier waits: %s", error, extra=action("redis.unavailable"))
                 self._stop.wait(OUTAGE_PAUSE_S)
