@@ -21,7 +21,7 @@ from issuetracker_dagster.adapters.clock import SystemClock
 from issuetracker_dagster.adapters.memory.readers import MemoryProducer
 from issuetracker_dagster.adapters.memory.starts import MemoryStarts
 from issuetracker_dagster.adapters.memory.topics import MemoryBroker
-from issuetracker_dagster.adapters.redis.client import connect
+from issuetracker_dagster.adapters.redis.client import RedisClient, command, connect
 from issuetracker_dagster.adapters.redis.queue import PriorityZSetQueue
 from issuetracker_dagster.errors import IssueTrackerError
 from issuetracker_dagster.flow.settle import Done, Settlement
@@ -34,6 +34,7 @@ from issuetracker_dagster.local.ports import LOOPBACK, choose_ports
 from issuetracker_dagster.model.priority import Priority
 from issuetracker_dagster.model.queue import Lease, QueueLimits
 from issuetracker_dagster.model.stage import Stage, Topic
+from tests.waiting import eventually
 
 LOW, PUSH = 1_000_000, 500
 SLOTS, HANDLER_S = 6, 0.020
@@ -49,17 +50,23 @@ def measure(say: Say) -> Result:
         (port,) = choose_ports(1, ())
         server = valkey.start(Path(folder) / "valkey", port, log=Path(folder) / "valkey.log")
         try:
-            queue = PriorityZSetQueue(
-                connect(f"redis://{LOOPBACK}:{port}/0"), "parser:zset:queue", QueueLimits(max_size=2 * LOW)
-            )
+            client = connect(f"redis://{LOOPBACK}:{port}/0")
+            queue = PriorityZSetQueue(client, "parser:zset:queue", QueueLimits(max_size=2 * LOW))
             queue.open()
             for first in range(0, LOW, PUSH):
                 if first % (LOW // 5) == 0:
                     say(f"{first:,} of {LOW:,} low messages are queued")
                 queue.push([message_entry(f"low{number}", Priority.LOW) for number in range(first, first + PUSH)])
+            say("waiting until the server has rewritten its append-only file, as it does while that doubles")
+            eventually(lambda: not _is_rewriting(client), timeout_s=120, interval_s=0.2)
             return _measured(queue, say)
         finally:
             children.stop(server, grace_s=10)
+
+
+def _is_rewriting(client: RedisClient) -> bool:
+    told = command(client, "INFO", "persistence")
+    return bool(told["aof_rewrite_in_progress"] or told["aof_rewrite_scheduled"])
 
 
 def _measured(queue: PriorityZSetQueue, say: Say) -> Result:
