@@ -295,6 +295,28 @@ def test_names_and_numbers_weigh_more_than_other_words() -> None:
     assert named.numbers == {"peopl": {"12"}}
 
 
+def test_what_the_lead_says_weighs_more_than_what_comes_later() -> None:
+    lead = "Batteries burned in Alder. "
+    background = "Storage rules changed twice. " * 20
+    early, late = (vector_of(member(1, "", body)) for body in (lead + background, background + lead))
+    words = vector_of(member(1, "", "Batteries")).positions
+    assert early.weights[np.isin(early.positions, words)] == pytest.approx([1.0 + np.log(2.0)])
+    assert late.weights[np.isin(late.positions, words)] == pytest.approx([1.0])
+
+
+def test_the_lead_ends_with_a_word_where_words_are_told_by_spaces() -> None:
+    spaced, unspaced = "lead " * 59 + "storages " * 20, "語" * 400
+    assert set(vector_of(member(1, "", spaced)).positions) == set(vector_of(member(1, "", "lead storages")).positions)
+    assert len(vector_of(member(1, "", unspaced)).positions) == 1
+
+
+def test_words_are_as_rare_as_the_issues_that_say_them_are_few() -> None:
+    of_one_event, of_two_events = [vector(ALDER_1)] * 4 + [vector(KELLAN_1)], [vector(ALDER_1), vector(KELLAN_1)]
+    shared = Weighed(of_one_event, shares=np.array([0.25] * 4 + [1.0]))
+    assert shared.rarity == pytest.approx(Weighed(of_two_events).rarity)
+    assert shared.rarity.min() > Weighed(of_one_event).rarity.min()
+
+
 def test_the_most_central_text_is_the_one_most_like_the_others() -> None:
     texts = [("storm hits coast", ""), ("storm hits coast of Alder", ""), ("bread prices", "")]
     assert most_central([vector_of(member(1, *text)) for text in texts]) == 0

@@ -1,6 +1,6 @@
 """A content among the open contents of its language: which issues are close to it, and to one another. Pure."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,7 +24,7 @@ class Neighbours:
         self._views = views
         self._vectors = vectors
         self._options = options
-        self._weighed = Weighed(vectors)
+        self._weighed = Weighed(vectors, shares=_shares(views))
         self._speakers: dict[int, list[int]] = defaultdict(list)
         for place, view in enumerate(views):
             if place != _THE_CONTENT and len(self._speakers[view.issue_id]) < SPEAKERS:
@@ -46,7 +46,7 @@ class Neighbours:
     def belong_together(self, home: int, other: int) -> bool:
         """Whether two issues are one, once the content has joined the first."""
         mine, theirs = [_THE_CONTENT, *self._speakers[home]], self._speakers[other]
-        weighed = Weighed([self._vectors[place] for place in theirs], self._weighed.rarity)
+        weighed = Weighed([self._vectors[place] for place in theirs], rarity=self._weighed.rarity)
         alike = np.array([weighed.alike(self._vectors[place]) for place in mine])
         return self._closeness(mine, theirs, alike) >= self._options.join_min
 
@@ -61,3 +61,9 @@ class Neighbours:
 
     def _happened_ms(self, places: Sequence[int]) -> NDArray[np.int64]:
         return np.array([happened_ms(self._views[place]) for place in places], dtype=np.int64)
+
+
+def _shares(views: Sequence[MemberView]) -> NDArray[np.float64]:
+    """By how much each view counts: those of an issue as one text together, the content as one of its own."""
+    sizes = Counter(view.issue_id for view in views[_THE_CONTENT + 1 :])
+    return np.array([1.0, *(1.0 / sizes[view.issue_id] for view in views[_THE_CONTENT + 1 :])])

@@ -1,5 +1,6 @@
 """Texts as sparse vectors of hashed words, and how alike they are. No vocabulary is kept, nothing is ever refitted."""
 
+import re
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,12 +16,15 @@ from issuetracker_dagster.stages.enrich.words import features, numbers
 
 DIMENSIONS = 2**18
 TITLE_WEIGHT = 2.0
+LEAD_WEIGHT = 2.0
 TELLING_WEIGHT = 1.75
 """Of names and numbers: two fires are told with the same words, but not of the same firm and as many injured."""
 _READ_CHARACTERS = 3_000
 """News tells its event first; what follows is background that articles about other events share."""
-_PRIOR_DOCUMENTS = 500
-"""Imagined documents without any of the words, so that the first contents of a day are weighed much like the last."""
+_LEAD_CHARACTERS = 300
+"""What counts twice too: a follow-up recalls its event there, in a sentence of a text that is about something else."""
+_PRIOR_ISSUES = 500
+"""Imagined issues without any of the words, so that the first contents of a day are weighed much like the last."""
 
 _hashing = HashingVectorizer(analyzer=iter, n_features=DIMENSIONS, alternate_sign=False, norm=None, dtype=np.float32)
 
@@ -39,18 +43,28 @@ EMPTY = TextVector(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
 
 
 def vector_of(view: MemberView) -> TextVector:
-    """The vector of a content: 1 + log of how often each word is said, twice in the title, names and numbers raised."""
+    """1 + log of how often each word is said, in title and lead twice; names and numbers raised."""
     body = view.body[:_READ_CHARACTERS]
     counted = numbers(f"{view.title}\n{body}")
     told_by_name = [word for name in view.entities for word in features(name)]
-    rows = _hashing.transform([_read(view.title), _read(body), [*told_by_name, *map(_as_word, counted)]])
-    counts = (rows[0] * TITLE_WEIGHT + rows[1]).tocsr()
+    telling = [*told_by_name, *map(_as_word, counted)]
+    rows = _hashing.transform([_read(view.title), _read(_lead(body)), _read(body), telling])
+    counts = (rows[0] * TITLE_WEIGHT + rows[1] * (LEAD_WEIGHT - 1.0) + rows[2]).tocsr()
     counts.sort_indices()
     weights = 1.0 + np.log(counts.data)
-    weights[np.isin(counts.indices, rows[2].indices)] *= TELLING_WEIGHT
+    weights[np.isin(counts.indices, rows[3].indices)] *= TELLING_WEIGHT
     return TextVector(
         counts.indices.astype(np.int32), weights.astype(np.float32), name_words(view.entities), _by_unit(counted)
     )
+
+
+def _lead(body: str) -> str:
+    """The beginning of a body, up to the end of a word; all of a short one."""
+    if len(body) <= _LEAD_CHARACTERS:
+        return body
+    lead = body[:_LEAD_CHARACTERS]
+    words = re.match(r"(?s).*(?=\s)", lead)
+    return words.group() if words else lead
 
 
 def _read(text: str) -> list[str]:
@@ -99,12 +113,27 @@ class VectorCache:
 class Weighed:
     """Some texts, joined and weighed by how rare each word is, to be compared with many others."""
 
-    def __init__(self, vectors: Sequence[TextVector], rarity: NDArray[np.float32] | None = None) -> None:
-        """`rarity` is the inverse document frequency at each position, counted over these texts unless it is given."""
+    def __init__(
+        self,
+        vectors: Sequence[TextVector],
+        *,
+        shares: NDArray[np.float64] | None = None,
+        rarity: NDArray[np.float32] | None = None,
+    ) -> None:
+        """`rarity` is that of the word at each position, counted over these texts unless it is given.
+
+        Each text counts as its `shares` says, as one without them. Members of an issue share one: else what everybody
+        writes about the event of the day would pass for words that say little.
+        """
         self._count = len(vectors)
         self._worded = [place for place, vector in enumerate(vectors) if len(vector.positions)]
         self._positions, weights, self._starts = _joined([vectors[place] for place in self._worded])
-        self.rarity = _rarity(self._positions, self._count) if rarity is None else rarity
+        if rarity is None:
+            counted = np.ones(self._count) if shares is None else shares
+            lengths = np.diff([*self._starts, len(self._positions)])
+            by_word = np.repeat(counted[self._worded], lengths)
+            rarity = _rarity(self._positions, by_word, counted.sum())
+        self.rarity = rarity
         self._weights = weights * self.rarity.take(self._positions)
         self._lengths = np.sqrt(np.add.reduceat(self._weights * self._weights, self._starts) if self._worded else [])
         self._dense = np.zeros(DIMENSIONS, dtype=np.float32)
@@ -122,10 +151,13 @@ class Weighed:
         return alike
 
 
-def _rarity(positions: NDArray[np.int32], texts: int) -> NDArray[np.float32]:
-    # Few counts are possible, and 2**18 positions: so logarithms are taken of the counts.
-    by_count = np.log(np.float32(texts + _PRIOR_DOCUMENTS) / np.arange(1, texts + 2, dtype=np.float32))
-    rarity: NDArray[np.float32] = by_count.take(np.bincount(positions, minlength=DIMENSIONS))
+def _rarity(positions: NDArray[np.int32], shares: NDArray[np.float64], texts: float) -> NDArray[np.float32]:
+    """The logarithm of how many texts there are to one with the word at each position."""
+    counts = np.bincount(positions, weights=shares, minlength=DIMENSIONS)
+    # Of 2**18 positions few are used, so logarithms are taken of these.
+    used = np.flatnonzero(counts)
+    rarity = np.full(DIMENSIONS, np.log(texts + _PRIOR_ISSUES), dtype=np.float32)
+    rarity[used] = np.log((texts + _PRIOR_ISSUES) / (1.0 + counts[used]))
     return rarity
 
 
