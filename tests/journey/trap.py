@@ -16,11 +16,12 @@ Side = Literal["request", "reply"]
 
 
 class Trap:
-    """Forwards to the server of `url`. Once `set`, the next call of that script is held until `free`."""
+    """Forwards to the server of `url`. Once `set`, one of the next calls of that script is held until `free`."""
 
     def __init__(self, url: str) -> None:
         self._target = ("127.0.0.1", int(urlsplit(url).port or 0))
         self._wanted: tuple[bytes, Side] | None = None
+        self._calls_before = 0
         self._lock = threading.Lock()
         self._sockets: list[socket.socket] = []
         self._freed = threading.Event()
@@ -33,10 +34,11 @@ class Trap:
     def url(self) -> str:
         return f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
 
-    def set(self, name: str, side: Side) -> None:
-        """Hold the next call of that script."""
+    def set(self, name: str, side: Side, call: int = 1) -> None:
+        """Hold the next call of that script, or the so-manieth."""
         with self._lock:
             self._wanted = script(name).digest.encode(), side
+            self._calls_before = call - 1
 
     def free(self) -> None:
         """Let what is held go on."""
@@ -85,6 +87,9 @@ class Trap:
     def _is_wanted(self, data: bytes) -> Side | None:
         with self._lock:
             if self._wanted is None or self._wanted[0] not in data:
+                return None
+            if self._calls_before:
+                self._calls_before -= 1
                 return None
             side = self._wanted[1]
             self._wanted = None
