@@ -154,6 +154,7 @@ def test_44_a_message_that_kills_its_process_ends_in_the_dlq_and_no_neighbour_wi
     only_the_poison_is_dead(ledger, dead, deadly)
 
 
+@pytest.mark.alone
 def test_44_several_such_messages_in_one_batch_are_told_apart_and_no_neighbour_is_blamed(
     wiring: Wiring, journey_environment: dict[str, str], tmp_path: Path, dead: Dead
 ) -> None:
@@ -169,8 +170,8 @@ def test_44_several_such_messages_in_one_batch_are_told_apart_and_no_neighbour_i
             relay(wiring, 200)
             return wiring.queue(STAGE).depth().total == 0 and len(dead.reasons()) == len(deadly)
 
-        # Some twenty workers start and die in it: a minute on a machine of their own.
-        eventually(is_over, timeout_s=380)
+        # Some twenty workers start and die in it, one after the other: a minute on a machine of their own.
+        eventually(is_over, timeout_s=200)
     only_the_poison_is_dead(ledger, dead, *deadly)
 
 
