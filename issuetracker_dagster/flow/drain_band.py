@@ -74,6 +74,8 @@ class BandDrain:
         self._epoch = 0
         self._recovered = False
         self._taken = False
+        self._arrived: Sequence[Job] = ()
+        """What the broker has, but nobody has been told of yet."""
         self._settled: int | None = None
         """The epoch that took a batch which is in Kafka or kept elsewhere, but not removed yet."""
         self._standstills = self._full = self._failures = 0
@@ -106,6 +108,8 @@ class BandDrain:
             if self._failures == 1:
                 name: Action = "drain.skipped" if isinstance(error, LagUnknown) else "redis.unavailable"
                 logger.warning("%s isn't drained: %s", self._buffer.name, error, extra=action(name, band=self._band))
+        finally:
+            self._count()
         self.due = self._clock.monotonic() + wait_ms / 1000
 
     def leave(self) -> None:
@@ -202,8 +206,14 @@ class BandDrain:
 
     def _publish(self, jobs: Sequence[Job]) -> None:
         answer = self._threads.submit(self._publisher.publish, jobs)
+        self._count()
         self._next.look(self._parts.batch)
-        answer.result()
+        self._arrived = answer.result()
+
+    def _count(self) -> None:
+        """What arrived last: while the next is on its way, or at the end of a cycle."""
+        arrived, self._arrived = self._arrived, ()
+        self._publisher.count(arrived)
 
     def _remove(self) -> None:
         """Forget what is settled."""

@@ -110,25 +110,31 @@ class BatchPublisher:
         bury(self._producer, letters)
         self._dead_lettered(len(letters), undecodable[0][1])
 
-    def publish(self, jobs: Sequence[Job]) -> None:
-        """Wait until the broker has acknowledged all; raises `PublishFailed`, and then some of them may be there."""
+    def publish(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        """Wait until the broker has acknowledged all; returns those that are to be counted yet.
+
+        Raises `PublishFailed`; then some of them may be there, and those have been counted.
+        """
         if not jobs:
-            return
+            return ()
         try:
             self._producer.publish([job.record for job in jobs])
         except PublishFailed as error:
-            self._count(by_arrival(jobs, error)[0])
+            self.count(by_arrival(jobs, error)[0])
             raise
         except RecordsRefused as error:
             arrived = [job for job in jobs if not error.includes(job.record)]
-            self._count(arrived)
+            self.count(arrived)
             self._give_up(
                 [job.record for job in jobs if error.includes(job.record)], [job.record for job in arrived], error
             )
-            return
-        self._count(jobs)
+            return ()
+        return jobs
 
-    def _count(self, jobs: Sequence[Job]) -> None:
+    def count(self, jobs: Sequence[Job]) -> None:
+        """The broker has these."""
+        if not jobs:
+            return
         now_ms = self._clock.now_ms()
         for job in jobs:
             self._tally.dwell.add(now_ms - job.buffered_ms)
