@@ -7,6 +7,7 @@ through is in `drain_batch`, what one buffer goes through in `drain_band`.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from issuetracker_dagster.errors import StaleLease, Unavailable
 from issuetracker_dagster.flow.drain_band import BandDrain, DrainParts
@@ -28,8 +29,7 @@ LOCK_TTL_MS = 45_000
 epoch fences the buffers, and a batch is repeated at most."""
 RENEW_S, SURE_S = 15.0, 1.0
 """How old a renewal of the lock may be: while a run waits, and when it takes another batch."""
-CONTROL_S = 0.25
-ACCEPTS_S = 1.0
+CONTROL_S, ACCEPTS_S = 0.25, 1.0
 SWITCH_S = 10.0
 """How often the switch is set anew: it goes off by itself, and Redis may lose it."""
 QUIET_S = 10.0
@@ -133,7 +133,7 @@ class _Run:
         control: Callable[[], str | None],
     ) -> None:
         self._bands = bands
-        self._hold = hold
+        self._hold, self._renewed_at = hold, clock.monotonic()
         self._locks = locks
         self._switch = switch
         self._clock = clock
@@ -141,7 +141,6 @@ class _Run:
         self._accepts = accepts
         self._control = control
         self._reason = ""
-        self._renewed_at = clock.monotonic()
         self._next_control = self._next_accepts = self._next_turn = 0.0
         self._accepting = False
         self._turned: bool | None = None
@@ -202,11 +201,8 @@ class _Run:
     def _stay_the_holder(self) -> None:
         if self._clock.monotonic() - self._renewed_at < RENEW_S:
             return
-        try:
+        with suppress(Unavailable):  # nothing is taken without a renewal, so there is time to find out
             self._renew()
-        except Unavailable as error:
-            # Nothing is taken without a renewal, so there is time to find out.
-            logger.debug("%s", error, extra=action("redis.unavailable"))
 
     def _take_again(self) -> bool:
         """Hold a lock that ran out under a new epoch, unless another drainer has it, or it didn't run out at all."""

@@ -46,7 +46,6 @@ class DrainParts(msgspec.Struct, frozen=True, kw_only=True):
 
 class BandDrain:
     """The drain of one band in one run; used from one thread, under the drain lock. `begin` comes first.
-
     `threads` has one for the batch that is being published, and outlives this.
     """
 
@@ -74,8 +73,7 @@ class BandDrain:
         self._epoch = 0
         self._recovered = False
         self._taken = False
-        self._arrived: Sequence[Job] = ()
-        """What the broker has, but nobody has been told of yet."""
+        self._uncounted: Sequence[Job] = ()
         self._settled: int | None = None
         """The epoch that took a batch which is in Kafka or kept elsewhere, but not removed yet."""
         self._standstills = self._full = self._failures = 0
@@ -208,15 +206,13 @@ class BandDrain:
         answer = self._threads.submit(self._publisher.publish, jobs)
         self._count()
         self._next.look(self._parts.batch)
-        self._arrived = answer.result()
+        self._uncounted = answer.result()
 
     def _count(self) -> None:
-        """What arrived last: while the next is on its way, or at the end of a cycle."""
-        arrived, self._arrived = self._arrived, ()
+        arrived, self._uncounted = self._uncounted, ()
         self._publisher.count(arrived)
 
     def _remove(self) -> None:
-        """Forget what is settled."""
         if self._settled is not None:
             self._buffer.done(self._settled)
             self._settled = None
