@@ -13,7 +13,8 @@ from issuetracker_dagster.flow.direct import DirectSource, TopicFeed
 from issuetracker_dagster.flow.fair_pool import FairSource
 from issuetracker_dagster.flow.flood import FloodGuard
 from issuetracker_dagster.flow.flood_gate import GatedSource, NotedWork
-from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
+from issuetracker_dagster.flow.frontier import FetchSource
+from issuetracker_dagster.flow.frontier_feed import FrontierFeed
 from issuetracker_dagster.flow.handle import StageWork
 from issuetracker_dagster.flow.held_urls import HeldUrls
 from issuetracker_dagster.flow.settle import Settler

@@ -22,7 +22,7 @@ from issuetracker_dagster.adapters.kafka.group import KafkaGroupReader
 from issuetracker_dagster.adapters.kafka.intake import KafkaIntakeReader
 from issuetracker_dagster.defs.fence import interrupts
 from issuetracker_dagster.errors import AlreadyRunning, IssueTrackerError
-from issuetracker_dagster.flow import direct, drain, frontier, intake, publish, redrive
+from issuetracker_dagster.flow import direct, drain, frontier_feed, intake, publish, redrive
 from issuetracker_dagster.flow.requests import Request
 from issuetracker_dagster.flow.shift import Mode, Shift, mode_of_queue
 from issuetracker_dagster.model.letters import LetterFilter
@@ -249,7 +249,7 @@ def _shorten_waits() -> None:
     drain.RENEW_S = drain.SURE_S = LOCK_MS / 6_000
     intake.COMMIT_S = 0.0  # each batch, so that more than one that comes twice is seen
     pipeline.FETCH_LEASE_MS = LOCK_MS
-    frontier.REAP_EVERY_S = 0.5
+    frontier_feed.REAP_EVERY_S = 0.5
     direct.COMMIT_EVERY_S = 0.2
     publish.BATCH = redrive.BATCH = BATCH
     redrive.LOCK_MS = LOCK_MS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from issuetracker_dagster.flow import direct, frontier, shift, work
+from issuetracker_dagster.flow import direct, frontier, frontier_feed, shift, work
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +16,7 @@ def brisk_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(direct, "COMMIT_EVERY_S", 0.05)
     for module in (direct, frontier):
         monkeypatch.setattr(module, "WAIT_S", 0.02)
-    for module in (direct, frontier, work):
+    for module in (direct, frontier_feed, work):
         monkeypatch.setattr(module, "OUTAGE_PAUSE_S", 0.05)
-    for module in (frontier, shift):
+    for module in (frontier_feed, shift):
         monkeypatch.setattr(module, "LOOK_S", 0.02)

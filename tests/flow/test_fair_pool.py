@@ -12,7 +12,8 @@ from issuetracker_dagster.adapters.memory.readers import MemoryGroupReader
 from issuetracker_dagster.errors import Unavailable
 from issuetracker_dagster.flow.direct import TopicFeed
 from issuetracker_dagster.flow.fair_pool import FairSource
-from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
+from issuetracker_dagster.flow.frontier import FetchSource
+from issuetracker_dagster.flow.frontier_feed import FrontierFeed
 from issuetracker_dagster.flow.settle import Done, Settlement
 from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.slot import Pool

@@ -11,7 +11,8 @@ from issuetracker_dagster.adapters.memory.readers import MemoryGroupReader
 from issuetracker_dagster.errors import NotDue, TransientError, Unavailable
 from issuetracker_dagster.flow import work
 from issuetracker_dagster.flow.direct import DirectSource, TopicFeed
-from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
+from issuetracker_dagster.flow.frontier import FetchSource
+from issuetracker_dagster.flow.frontier_feed import FrontierFeed
 from issuetracker_dagster.flow.handle import StageWork
 from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.slot import Pool

@@ -10,7 +10,8 @@ from issuetracker_dagster.adapters.memory.frontier import MemoryFrontier
 from issuetracker_dagster.adapters.memory.readers import MemoryGroupReader
 from issuetracker_dagster.errors import PublishFailed, Unavailable
 from issuetracker_dagster.flow.direct import TopicFeed
-from issuetracker_dagster.flow.frontier import FetchSource, FrontierFeed
+from issuetracker_dagster.flow.frontier import FetchSource
+from issuetracker_dagster.flow.frontier_feed import FrontierFeed
 from issuetracker_dagster.flow.settle import Deferred, Done, Settlement
 from issuetracker_dagster.flow.shelf import Shelf
 from issuetracker_dagster.flow.shift import Mode, Shift
