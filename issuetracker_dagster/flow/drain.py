@@ -7,7 +7,6 @@ through is in `drain_batch`, what one buffer goes through in `drain_band`.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 
 from issuetracker_dagster.errors import StaleLease, Unavailable
 from issuetracker_dagster.flow.drain_band import BandDrain, DrainParts
@@ -23,6 +22,7 @@ from issuetracker_dagster.ports.topics import Lag, Producer
 
 logger = logging.getLogger(__name__)
 
+_BANDS: Mapping[str, str] = {topic: priority.label for priority, topic in CRAWL_TOPICS.items()}
 DRAIN_LOCK = "drain"
 LOCK_TTL_MS = 45_000
 """Longer than one batch takes while Kafka answers late; a killed drainer is replaced after it. Lost all the same, the
@@ -100,7 +100,7 @@ class BufferDrainer:
             return self._tally.summary(BUSY)
         threads = ThreadPoolExecutor(1, "drain-publish")
         bands = [
-            BandDrain(topic, _band(topic), buffer, self._parts, self._tally, threads)
+            BandDrain(topic, _BANDS.get(topic, topic), buffer, self._parts, self._tally, threads)
             for topic, buffer in self._buffers.items()
         ]
         deadline = self._clock.monotonic() + duration_ms / 1000
@@ -201,8 +201,10 @@ class _Run:
     def _stay_the_holder(self) -> None:
         if self._clock.monotonic() - self._renewed_at < RENEW_S:
             return
-        with suppress(Unavailable):  # nothing is taken without a renewal, so there is time to find out
+        try:
             self._renew()
+        except Unavailable as error:  # nothing is taken without a renewal, so there is time to find out
+            logger.debug("%s", error, extra=action("redis.unavailable"))
 
     def _take_again(self) -> bool:
         """Hold a lock that ran out under a new epoch, unless another drainer has it, or it didn't run out at all."""
@@ -244,7 +246,3 @@ class _Run:
         wait_s = min((band.due for band in self._bands), default=0.0) - self._clock.monotonic()
         if wait_s > 0:
             self._clock.sleep(min(wait_s, CONTROL_S))
-
-
-def _band(topic: str) -> str:
-    return next((priority.label for priority, name in CRAWL_TOPICS.items() if name == topic), topic)
