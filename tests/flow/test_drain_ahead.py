@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+
+import pytest
 
 from issuetracker_dagster.model.message import Outgoing
 from tests.flow.drain_world import DrainWorld
@@ -12,24 +13,10 @@ from tests.flow.test_drain_run import Failing
 class PushedAside:
     """A producer whose first batch stays on its way until the next was looked at; then that falls out of its buffer."""
 
-    def __init__(self, world: DrainWorld, newer: Sequence[str]) -> None:
+    def __init__(self, world: DrainWorld, newer: Sequence[str], looked: threading.Event) -> None:
         self._world = world
         self._newer = newer
-        self._looked = threading.Event()
-
-    def buffer(self) -> Any:
-        peek, looked = self._world.normal.peek, self._looked
-
-        class Watched:
-            def __getattr__(_, name: str) -> Any:
-                return getattr(self._world.normal, name)
-
-            def peek(_, limit: int) -> Sequence[bytes]:
-                found = peek(limit)
-                looked.set()
-                return found
-
-        return Watched()
+        self._looked = looked
 
     def publish(self, records: Sequence[Outgoing]) -> None:
         assert self._looked.wait(10)
@@ -40,11 +27,18 @@ class PushedAside:
     def close(self) -> None: ...
 
 
-def test_what_fell_out_of_the_buffer_meanwhile_isnt_published() -> None:
+def test_what_fell_out_of_the_buffer_meanwhile_isnt_published(monkeypatch: pytest.MonkeyPatch) -> None:
     world = DrainWorld(max_len=6)
     world.fill([f"a-{n}" for n in range(6)])
-    producer = PushedAside(world, [f"a-{n}" for n in range(6, 11)])
-    world.drain(producer=producer, buffers={"crawl.normal": producer.buffer()}, batch=3)
+    peek, looked = world.normal.peek, threading.Event()
+
+    def look(limit: int) -> Sequence[bytes]:
+        found = peek(limit)
+        looked.set()
+        return found
+
+    monkeypatch.setattr(world.normal, "peek", look)
+    world.drain(producer=PushedAside(world, [f"a-{n}" for n in range(6, 11)], looked), batch=3)
     assert world.arrived() == ["a-0", "a-1", "a-2", *(f"a-{n}" for n in range(5, 11))]
     assert len(world.normal.outbox(10)) == 2
 

@@ -65,5 +65,6 @@ class Neighbours:
 
 def _shares(views: Sequence[MemberView]) -> NDArray[np.float64]:
     """By how much each view counts: those of an issue as one text together, the content as one of its own."""
-    sizes = Counter(view.issue_id for view in views[_THE_CONTENT + 1 :])
-    return np.array([1.0, *(1.0 / sizes[view.issue_id] for view in views[_THE_CONTENT + 1 :])])
+    issues = [view.issue_id for view in views[_THE_CONTENT + 1 :]]
+    sizes = Counter(issues)
+    return np.array([1.0, *(1.0 / sizes[issue] for issue in issues)])
